@@ -1,0 +1,86 @@
+"""discodso: joint discrete-continuous deep symbolic optimisation.
+
+An independent implementation of DisCo-DSO (Pettit et al., "DisCo-DSO: Coupling Discrete and Continuous
+Optimization for Efficient Generative Design in Hybrid Spaces").
+"""
+
+from discodso._version import __version__
+from discodso.bounds import Bounds, DecisionTreeBounds, FixedRanges
+from discodso.constraints import (
+    Constraint,
+    DifferentLeaves,
+    ForbiddenChild,
+    ForbiddenDescendant,
+    ForbiddenSiblings,
+    InversePairs,
+    Length,
+    NoNesting,
+    Prior,
+    Repeat,
+    Required,
+    SoftLength,
+    UniformArity,
+)
+from discodso.design import Design, DesignBatch
+from discodso.disco import DisCo, DisCoSettings
+from discodso.errors import (
+    DeadEndError,
+    DeclarationError,
+    DiscodsoError,
+    EvaluationError,
+    InvalidDesignError,
+    TrainingError,
+)
+from discodso.policy import PolicySettings
+from discodso.prefix import Prefix
+from discodso.result import Failure, HistoryRow, Result, Scored, StopReason
+from discodso.search import search
+from discodso.space import Space, Violation
+from discodso.task import Task
+from discodso.tokens import FixedSequence, Library, OpenSequence, Token, Tree
+
+__all__ = [
+    "Bounds",
+    "Constraint",
+    "DeadEndError",
+    "DecisionTreeBounds",
+    "DeclarationError",
+    "Design",
+    "DesignBatch",
+    "DifferentLeaves",
+    "DisCo",
+    "DisCoSettings",
+    "DiscodsoError",
+    "EvaluationError",
+    "Failure",
+    "FixedRanges",
+    "FixedSequence",
+    "ForbiddenChild",
+    "ForbiddenDescendant",
+    "ForbiddenSiblings",
+    "HistoryRow",
+    "InvalidDesignError",
+    "InversePairs",
+    "Length",
+    "Library",
+    "NoNesting",
+    "OpenSequence",
+    "PolicySettings",
+    "Prefix",
+    "Prior",
+    "Repeat",
+    "Required",
+    "Result",
+    "Scored",
+    "SoftLength",
+    "Space",
+    "StopReason",
+    "Task",
+    "Token",
+    "TrainingError",
+    "Tree",
+    "UniformArity",
+    "Violation",
+    "__version__",
+    "search",
+]

@@ -1,0 +1,1 @@
+"""Methods to compare with; each is driven by the same `search` and counted by the same evaluator."""

@@ -1,0 +1,105 @@
+"""Uniform random search: every allowed token equally likely, every value uniform in its bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from discodso.arrays import Floats, Ints
+from discodso.design import Design, DesignBatch
+from discodso.distributions import Distribution, TruncatedNormal, Uniform
+from discodso.errors import DeclarationError
+from discodso.method import Metrics
+from discodso.policy import Emission
+from discodso.prefix import Prefix
+from discodso.sampling import sample
+from discodso.space import Space
+
+
+class _UniformWhereFinite:
+    """Uniform on finite intervals; a standard normal in coordinates, truncated, on infinite ones."""
+
+    def sample(self, mean: Floats, scale: Floats, low: Floats, high: Floats, uniform: Floats) -> Floats:
+        finite = np.isfinite(low) & np.isfinite(high)
+        drawn = TruncatedNormal().sample(mean, scale, low, high, uniform)
+        drawn[finite] = Uniform().sample(
+            mean[finite], scale[finite], low[finite], high[finite], uniform[finite]
+        )
+        return drawn
+
+    def log_prob(self, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        finite = torch.isfinite(low) & torch.isfinite(high)
+        flat = Uniform().log_prob(z, mean, scale, low, high)
+        return torch.where(finite, flat, TruncatedNormal().log_prob(z, mean, scale, low, high))
+
+    def entropy(self, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        finite = torch.isfinite(low) & torch.isfinite(high)
+        flat = Uniform().entropy(mean, scale, low, high)
+        return torch.where(finite, flat, TruncatedNormal().entropy(mean, scale, low, high))
+
+
+class UniformProposer:
+    """A policy that knows nothing."""
+
+    distribution: Distribution = _UniformWhereFinite()
+
+    def __init__(self, space: Space) -> None:
+        self.tokens = len(space.library)
+        self.parameters_count = len(space.library.parametrised_ids)
+
+    def initial_state(self, size: int) -> None:
+        """There is no memory."""
+        return
+
+    def step(self, prefix: Prefix, state: None) -> Emission:
+        """Flat logits, standard parameters."""
+        shape = (len(prefix), self.parameters_count)
+        return Emission(
+            np.zeros((len(prefix), self.tokens), np.float32), np.zeros(shape), np.ones(shape), None
+        )
+
+    def keep(self, state: None, rows: Ints) -> None:
+        """There is no memory."""
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class RandomSettings:
+    """Settings of random search: the number of designs evaluated together."""
+
+    batch_size: int = 1000
+
+    def __post_init__(self) -> None:
+        if isinstance(self.batch_size, bool) or not isinstance(self.batch_size, int) or self.batch_size < 1:
+            raise DeclarationError(f"batch_size must be an integer >= 1, got {self.batch_size!r}")
+
+    def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> RandomSearch:
+        """Start the method on a space."""
+        return RandomSearch(space, self, seed=seed)
+
+
+class RandomSearch:
+    """Draws designs uniformly under the constraints and learns nothing."""
+
+    def __init__(
+        self, space: Space, settings: RandomSettings, *, seed: int | np.random.SeedSequence = 0
+    ) -> None:
+        self.space = space
+        self.batch_size = settings.batch_size
+        self._proposer = UniformProposer(space)
+        self._rng = np.random.default_rng(seed)
+
+    def ask(self, size: int | None = None) -> DesignBatch:
+        """Designs drawn at random."""
+        return sample(
+            self.space, self._proposer, self.batch_size if size is None else size, self._rng
+        ).designs
+
+    def tell(self, designs: Sequence[Design], rewards: ArrayLike) -> Metrics | None:
+        """Nothing to learn."""
+        return None

@@ -1,0 +1,205 @@
+"""DisCo: the joint discrete-continuous method of the paper, driven by ask and tell.
+
+Algorithm 1 is one `ask(batch_size)` and one `tell`. A caller may tell designs in parts and in any order, and
+designs that were never asked for: `tell` gathers until a batch is full, then makes one update from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+
+from discodso.arrays import Floats
+from discodso.design import Design, DesignBatch
+from discodso.errors import DeclarationError
+from discodso.method import Metrics
+from discodso.policy import Policy, PolicySettings, Score, one_thread
+from discodso.sampling import sample
+from discodso.space import Space
+from discodso.trace import replay
+from discodso.training import (
+    Baseline,
+    imitation_loss,
+    policy_gradient_loss,
+    require_finite,
+    require_finite_gradients,
+    select,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DisCoSettings:
+    """Hyperparameters; the defaults are the paper's, and where it is silent those of ARCHITECTURE.md.
+
+    Args:
+        batch_size: N, designs for one update.
+        learning_rate: of Adam.
+        entropy_coefficient: lambda_H, weight of the entropy bonus.
+        risk_factor: epsilon, the share of the batch that teaches; 1 is the plain policy gradient.
+        baseline_coefficient: weight of the past in the running average of the quantile.
+        normalise_advantages: divide advantages by their running root mean square.
+        queue_size: how many of the best designs seen are also imitated (priority-queue training); 0 for none.
+        queue_weight: weight of that imitation in the loss.
+        policy: the network and its distributions.
+    """
+
+    batch_size: int = 1000
+    learning_rate: float = 0.001
+    entropy_coefficient: float = 0.01
+    risk_factor: float = 0.2
+    baseline_coefficient: float = 0.5
+    normalise_advantages: bool = True
+    queue_size: int = 0
+    queue_weight: float = 1.0
+    policy: PolicySettings = field(default_factory=PolicySettings)
+
+    def __post_init__(self) -> None:
+        def require(key: str, condition: bool, expected: str) -> None:
+            if not condition:
+                raise DeclarationError(f"{key} must be {expected}, got {getattr(self, key)!r}")
+
+        for key, least in (("batch_size", 1), ("queue_size", 0)):
+            value = getattr(self, key)
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            require(key, whole and value >= least, f"an integer >= {least}")
+        for key in (
+            "learning_rate",
+            "entropy_coefficient",
+            "risk_factor",
+            "baseline_coefficient",
+            "queue_weight",
+        ):
+            value = getattr(self, key)
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            require(key, number and bool(np.isfinite(value)), "a finite number")
+        require("learning_rate", self.learning_rate > 0, "above 0")
+        require("entropy_coefficient", self.entropy_coefficient >= 0, ">= 0")
+        require("risk_factor", 0 < self.risk_factor <= 1, "above 0 and at most 1")
+        require("baseline_coefficient", 0 <= self.baseline_coefficient < 1, ">= 0 and below 1")
+        require("queue_weight", self.queue_weight >= 0, ">= 0")
+        require("policy", isinstance(self.policy, PolicySettings), "a PolicySettings object")
+
+    def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> DisCo:
+        """Start the method on a space."""
+        return DisCo(space, self, seed=seed)
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """Told designs that wait for an update, or the queue of the best: designs and rewards float[B]."""
+
+    designs: DesignBatch
+    rewards: Floats
+
+    def join(self, other: _Pool) -> _Pool:
+        designs = DesignBatch.concatenate((self.designs, other.designs))
+        return _Pool(designs, np.concatenate((self.rewards, other.rewards)))
+
+    def best_distinct(self, count: int) -> _Pool:
+        order = np.argsort(-self.rewards, kind="stable")
+        keys = self.designs.keys()
+        first: dict[bytes, int] = {}
+        for row in order.tolist():
+            if len(first) == count:
+                break
+            if np.isfinite(self.rewards[row]):
+                first.setdefault(keys[row], row)
+        rows = np.array(list(first.values()), dtype=np.int64)
+        return _Pool(self.designs.select(rows), self.rewards[rows])
+
+
+class DisCo:
+    """A policy over a space and everything that its training remembers.
+
+    Args:
+        space: what to search.
+        settings: hyperparameters.
+        seed: decides the initial weights and all samples.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        settings: DisCoSettings | None = None,
+        *,
+        seed: int | np.random.SeedSequence = 0,
+    ) -> None:
+        self.space = space
+        self.settings = settings or DisCoSettings()
+        self.batch_size = self.settings.batch_size
+        self.baseline = Baseline()
+        self.updates = 0
+        sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+        weights, samples = sequence.spawn(2)
+        self.policy = Policy(space, self.settings.policy, np.random.default_rng(weights))
+        self._rng = np.random.default_rng(samples)
+        self._optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.settings.learning_rate)
+        self._pool: _Pool | None = None
+        self._queue: _Pool | None = None
+
+    def ask(self, size: int | None = None) -> DesignBatch:
+        """Designs drawn from the policy, a sequence of `Design`."""
+        with one_thread():
+            return sample(
+                self.space, self.policy, self.batch_size if size is None else size, self._rng
+            ).designs
+
+    def tell(self, designs: Sequence[Design], rewards: ArrayLike) -> Metrics | None:
+        """Take rewards of designs; makes an update once `batch_size` designs have been told.
+
+        Designs need not have been asked for; those that break a rule of the space are refused. A reward that is
+        not finite marks a failed design: it counts as the worst and never teaches.
+        """
+        told = np.asarray(rewards, dtype=np.float64)
+        if told.shape != (len(designs),):
+            raise DeclarationError(f"tell got {len(designs)} designs and rewards of shape {told.shape}")
+        if not len(designs):
+            return None
+        batch = self.space.encode(designs)
+        if not isinstance(designs, DesignBatch):
+            replay(self.space, batch)  # refuses designs that do not belong to the space
+        news = _Pool(batch, told)
+        pool = news if self._pool is None else self._pool.join(news)
+        if len(pool.rewards) < self.batch_size:
+            self._pool = pool
+            return None
+        self._pool = None
+        return self._update(pool)
+
+    def _update(self, pool: _Pool) -> Metrics:
+        if not np.isfinite(pool.rewards).any():
+            return Metrics(kept=0)
+        s = self.settings
+        chosen = select(
+            pool.rewards, s.risk_factor, self.baseline, s.baseline_coefficient, s.normalise_advantages
+        )
+        self.baseline = chosen.baseline
+        teachers = pool.designs.select(chosen.kept)
+        kept = len(teachers)
+        if s.queue_size:
+            best = pool if self._queue is None else self._queue.join(pool)
+            self._queue = best.best_distinct(s.queue_size)
+            teachers = DesignBatch.concatenate((teachers, self._queue.designs))
+        with one_thread():
+            score = self.policy.score(replay(self.space, teachers))
+            elite = Score(score.log_prob[:kept], score.entropy[:kept], score.token_log_prob[:kept])
+            loss = policy_gradient_loss(elite, chosen.advantages, s.entropy_coefficient)
+            if s.queue_size:
+                loss = loss + s.queue_weight * imitation_loss(score.log_prob[kept:])
+            require_finite(loss, score, chosen.advantages)
+            self._optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            norm = require_finite_gradients(self.policy)
+            self._optimiser.step()
+        self.updates += 1
+        return Metrics(
+            quantile=chosen.quantile,
+            kept=kept,
+            loss=float(loss.detach()),
+            entropy=float(elite.entropy.detach().mean()),
+            gradient_norm=norm,
+        )

@@ -1,0 +1,25 @@
+"""The errors that discodso raises on purpose; each message says what was wrong and what to change."""
+
+
+class DiscodsoError(Exception):
+    """Base of every error of this package; the command line prints it as one line."""
+
+
+class DeclarationError(DiscodsoError, ValueError):
+    """A token, library, space, task or setting was declared in a way that cannot work."""
+
+
+class InvalidDesignError(DiscodsoError, ValueError):
+    """A design that was handed in does not belong to the space."""
+
+
+class DeadEndError(DiscodsoError):
+    """A prefix was reached that no token may continue; the message names the constraints involved."""
+
+
+class TrainingError(DiscodsoError):
+    """The loss or its gradient became non-finite; the message says where that came from."""
+
+
+class EvaluationError(DiscodsoError):
+    """An evaluation failed in a run that was asked to stop at the first failure."""

@@ -1,0 +1,52 @@
+"""What every search method is: DisCo and each baseline ask for rewards of designs and are told them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discodso.design import Design, DesignBatch
+from discodso.space import Space
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """What one update of a method did; None where a method has no such thing.
+
+    Attributes:
+        quantile: of the rewards of the batch.
+        kept: designs that taught.
+        loss, entropy, gradient_norm: of the update; the entropy is the mean over the kept designs.
+    """
+
+    quantile: float | None = None
+    kept: int | None = None
+    loss: float | None = None
+    entropy: float | None = None
+    gradient_norm: float | None = None
+
+
+class Method(Protocol):
+    """A search method in the middle of a run."""
+
+    batch_size: int
+
+    def ask(self, size: int | None = None) -> DesignBatch:
+        """Designs to evaluate next; `batch_size` of them unless a number is given."""
+        ...
+
+    def tell(self, designs: Sequence[Design], rewards: ArrayLike) -> Metrics | None:
+        """Rewards of designs, asked for or not, any number, in any order. Returns metrics after an update."""
+        ...
+
+
+class MethodSettings(Protocol):
+    """The settings of a method, which can start it on a space."""
+
+    def build(self, space: Space, seed: int | np.random.SeedSequence) -> Method:
+        """A fresh method."""
+        ...

@@ -1,0 +1,296 @@
+"""The autoregressive model: from what stands beside the next slot to psi (tokens) and phi (values).
+
+    (psi_i, phi_i) = AR((l, beta)_{1:(i-1)}; theta)      paper, "Extension to discrete-continuous optimization"
+
+`step` is one position of sampling; `score` gives log p(tau | theta) and the entropy of whole designs, for
+training. Both read the same weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from discodso import _kernels
+from discodso.arrays import Floats, Ints, Singles
+from discodso.distributions import Distribution, Normal, TruncatedNormal, Uniform
+from discodso.errors import DeclarationError
+from discodso.prefix import Prefix
+from discodso.space import Space
+from discodso.trace import Trace
+
+NEIGHBOURS = ("previous", "parent", "sibling")
+_COORDINATE_LIMIT = 10.0  # of coordinates as network inputs; a constant of 1e6 must not saturate every gate
+_SCALE_LIMITS = (1e-4, 1e2)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySettings:
+    """The model and its distributions; the defaults are the paper's (tables of hyperparameters).
+
+    Args:
+        cell: "lstm" or "gru".
+        layers, units: size of the recurrent network.
+        inputs: what the network is shown of the slot, from "previous", "parent", "sibling" (token and value
+            each) and "position"; None for the first three in trees and the first in sequences.
+        distribution: "normal" is truncated wherever bounds are finite; "uniform" draws values evenly from
+            finite bounds and learns tokens only.
+        scale: of the normal distribution, in coordinates (1 is the width of a finite range).
+        learn_scale: whether the network also emits the scale; it then begins near `scale`.
+        shift: added to the mean that the network emits.
+    """
+
+    cell: Literal["lstm", "gru"] = "lstm"
+    layers: int = 1
+    units: int = 32
+    inputs: tuple[str, ...] | None = None
+    distribution: Literal["normal", "uniform"] = "normal"
+    scale: float = 0.5
+    learn_scale: bool = False
+    shift: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.cell not in ("lstm", "gru"):
+            raise DeclarationError(f"cell must be 'lstm' or 'gru', got {self.cell!r}")
+        if self.distribution not in ("normal", "uniform"):
+            raise DeclarationError(f"distribution must be 'normal' or 'uniform', got {self.distribution!r}")
+        for key in ("layers", "units"):
+            value = getattr(self, key)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise DeclarationError(f"{key} must be an integer >= 1, got {value!r}")
+        if not (isinstance(self.scale, (int, float)) and _SCALE_LIMITS[0] <= self.scale <= _SCALE_LIMITS[1]):
+            raise DeclarationError(f"scale must lie between 1e-4 and 100, got {self.scale!r}")
+        if not (isinstance(self.shift, (int, float)) and np.isfinite(self.shift)):
+            raise DeclarationError(f"shift must be a finite number, got {self.shift!r}")
+        if self.inputs is not None:
+            object.__setattr__(self, "inputs", tuple(self.inputs))
+            unknown = [name for name in self.inputs if name not in (*NEIGHBOURS, "position")]
+            if unknown or len(set(self.inputs)) != len(self.inputs):
+                known = ", ".join((*NEIGHBOURS, "position"))
+                raise DeclarationError(f"inputs must be distinct names from {known}, got {self.inputs!r}")
+
+
+State = tuple[tuple[Tensor, ...], ...]
+
+
+@dataclass(frozen=True)
+class Emission:
+    """What the network says about the next slot of B prefixes.
+
+    Attributes:
+        psi: float32[B, K], logits of the tokens.
+        mean, scale: float[B, P], parameters phi of the distributions.
+        state: memory of the network; its rows follow those of the prefix.
+    """
+
+    psi: Singles
+    mean: Floats
+    scale: Floats
+    state: Any
+
+
+@dataclass(frozen=True)
+class Score:
+    """Differentiable quantities of B designs.
+
+    Attributes:
+        log_prob: float[B], log p(tau | theta).
+        entropy: float[B], sum over the positions of the hybrid entropy H_i of the appendix.
+        token_log_prob: float[B], the part of the tokens in log_prob; the values have the rest.
+    """
+
+    log_prob: Tensor
+    entropy: Tensor
+    token_log_prob: Tensor
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run torch on one thread: at this size more are slower, and results then depend on their number."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class Policy(nn.Module):
+    """A recurrent network with two heads over the designs of a space.
+
+    psi has one logit for each token. phi has parameters of its own for each parametrised token: a mean and, if
+    learned, a log scale.
+    """
+
+    def __init__(self, space: Space, settings: PolicySettings, rng: np.random.Generator) -> None:
+        super().__init__()
+        self.settings = settings
+        self.tokens = len(space.library)
+        self.parameters_count = len(space.library.parametrised_ids)
+        self.positions = space.grammar.max_positions
+        default = ("previous",) if space.grammar.chain else NEIGHBOURS
+        names = default if settings.inputs is None else settings.inputs
+        self.neighbours = tuple(NEIGHBOURS.index(name) for name in names if name in NEIGHBOURS)
+        self.with_position = "position" in names
+        inputs = len(self.neighbours) * (self.tokens + 1) + self.with_position * self.positions
+        cell = nn.LSTM if settings.cell == "lstm" else nn.GRU
+        self.inputs = max(inputs, 1)
+        # Built without torch's own initialisation, which would draw from its global random stream.
+        self.recurrent = cell(self.inputs, settings.units, settings.layers, device="meta").to_empty(
+            device="cpu"
+        )
+        heads = self.tokens + self.parameters_count * (2 if settings.learn_scale else 1)
+        self.heads = nn.Linear(settings.units, heads, device="meta").to_empty(device="cpu")
+        self.parameter_index = torch.from_numpy(space.library.parameter_index)
+        self.distribution = self._choose_distribution(space)
+        self._initialise(rng)
+
+    def _choose_distribution(self, space: Space) -> Distribution:
+        low, high = space.coordinates_of_ranges()
+        if self.settings.distribution == "uniform":
+            unbounded = [
+                space.library.names[k]
+                for k in space.library.parametrised_ids
+                if not np.isfinite(space.library.low[k] + space.library.high[k])
+            ]
+            if unbounded:
+                raise DeclarationError(
+                    f"distribution 'uniform' needs finite ranges, but that of {', '.join(unbounded)} is infinite"
+                )
+            return Uniform()
+        unlimited = space.has_fixed_ranges and not np.isfinite(low).any() and not np.isfinite(high).any()
+        return Normal() if unlimited else TruncatedNormal()
+
+    def _initialise(self, rng: np.random.Generator) -> None:
+        """Uniform in +-1/sqrt(units), torch's own default, but from the run's own stream."""
+        bound = 1 / np.sqrt(self.settings.units)
+        with torch.no_grad():
+            for parameter in self.parameters():
+                drawn = rng.uniform(-bound, bound, tuple(parameter.shape)).astype(np.float32)
+                parameter.copy_(torch.from_numpy(drawn))
+
+    # -------------------------------------------------------------------------------------------- inputs
+
+    def _inputs(self, ids: Ints, z: Floats, position: Ints | int) -> Tensor:
+        """float32[N, I] from ids[3, N] and z[3, N] of the neighbours, and the positions."""
+        dense = np.zeros((ids.shape[1], self.inputs), np.float32)
+        chosen = np.array(self.neighbours, dtype=np.int64)
+        if len(chosen) < len(ids):
+            ids, z = ids[chosen], z[chosen]
+        _kernels.fill_inputs(ids, z, self.tokens, _COORDINATE_LIMIT, dense)
+        if self.with_position:
+            start = len(self.neighbours) * (self.tokens + 1)
+            dense[np.arange(len(dense)), start + position] = 1.0
+        return torch.from_numpy(dense)
+
+    def _phi(self, raw: Tensor) -> tuple[Tensor, Tensor]:
+        """mean[..., P] and scale[..., P] in float64 from the last outputs of the heads."""
+        count = self.parameters_count
+        mean = raw[..., self.tokens : self.tokens + count].double() + self.settings.shift
+        base = torch.tensor(self.settings.scale, dtype=torch.float64)
+        if not self.settings.learn_scale:
+            return mean, base.expand(mean.shape)
+        scale = base * torch.exp(raw[..., self.tokens + count :].double().clamp(-20, 20))
+        return mean, scale.clamp(*_SCALE_LIMITS)
+
+    # -------------------------------------------------------------------------------------------- sampling
+
+    def initial_state(self, size: int) -> State:
+        """The memory before the first token, zeros of [size, units] in every layer."""
+        zeros = torch.zeros(size, self.settings.units)
+        parts = 2 if self.settings.cell == "lstm" else 1
+        return tuple((zeros,) * parts for _ in range(self.settings.layers))
+
+    @torch.no_grad()
+    def step(self, prefix: Prefix, state: State) -> Emission:
+        """psi and phi for the next slot of every prefix; rows of `state` belong to those of the prefix."""
+        ids = np.stack((prefix.previous, prefix.parent, prefix.sibling))
+        before = np.full(len(prefix), prefix.position - 1)
+        z = np.stack(
+            [prefix.coordinates_at(at) for at in (before, prefix.parent_position, prefix.sibling_position)]
+        )
+        x = self._inputs(ids, z, prefix.position)
+        following = []
+        for layer, memory in enumerate(state):
+            weights = self.recurrent.all_weights[layer]
+            following.append(
+                torch.lstm_cell(x, memory, *weights)
+                if self.settings.cell == "lstm"
+                else (torch.gru_cell(x, memory[0], *weights),)
+            )
+            x = following[-1][0]
+        raw = self.heads(x)
+        mean, scale = self._phi(raw)
+        return Emission(raw[:, : self.tokens].numpy(), mean.numpy(), scale.numpy(), tuple(following))
+
+    @staticmethod
+    def keep(state: State, rows: Ints) -> State:
+        """The memory of some rows."""
+        chosen = torch.from_numpy(rows)
+        return tuple(tuple(part.index_select(0, chosen) for part in layer) for layer in state)
+
+    # -------------------------------------------------------------------------------------------- scoring
+
+    def score(self, trace: Trace) -> Score:
+        """log p(tau | theta) and entropy of the designs of a trace; gradients flow to the weights."""
+        positions, size = trace.tokens.shape
+        flat = positions * size
+        x = self._inputs(
+            trace.neighbours.reshape(3, flat),
+            trace.neighbour_z.reshape(3, flat),
+            np.repeat(np.arange(positions), size),
+        )
+        hidden, _ = self.recurrent(x.view(positions, size, -1))
+        raw = self.heads(hidden)
+        active = torch.from_numpy(trace.active)
+        tokens = torch.from_numpy(np.maximum(trace.tokens, 0))
+        log_p = self._log_softmax(raw[..., : self.tokens], trace)
+        token_log_prob = log_p.gather(-1, tokens[..., None]).squeeze(-1).masked_fill(~active, 0.0)
+        p = log_p.exp()
+        entropy = -(p * log_p).sum(-1)
+        value_log_prob = torch.zeros(size, dtype=torch.float64)
+        if self.parameters_count:
+            value_log_prob, value_entropy = self._score_values(raw, trace, tokens, active)
+            parametrised = self.parameter_index >= 0
+            entropy = entropy + (p[..., parametrised] * value_entropy).sum(-1)
+        token_sum = token_log_prob.sum(0).double()
+        return Score(
+            log_prob=token_sum + value_log_prob,
+            entropy=(entropy.double() * active).sum(0),
+            token_log_prob=token_sum,
+        )
+
+    def _log_softmax(self, psi: Tensor, trace: Trace) -> Tensor:
+        """Log probabilities of the allowed tokens, and a large negative number for forbidden ones."""
+        if trace.prior is not None:
+            psi = psi + torch.from_numpy(trace.prior).float()
+        # Positions after the end of a design forbid nothing, so that no row is without a choice.
+        return torch.log_softmax(psi.masked_fill(torch.from_numpy(trace.forbidden), -1e30), dim=-1)
+
+    def _score_values(
+        self, raw: Tensor, trace: Trace, tokens: Tensor, active: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Sum of the log densities of the values, float[B], and entropies of all values, float[T, B, P]."""
+        mean, scale = self._phi(raw)
+        low, high = torch.from_numpy(trace.low), torch.from_numpy(trace.high)
+        column = self.parameter_index[tokens]
+        at = torch.nonzero((column >= 0) & active, as_tuple=True)
+        where = (*at, column[at])
+        bounds = (low[where], high[where]) if low.ndim == 3 else (low[where[2]], high[where[2]])
+        z = torch.from_numpy(trace.z)[at]
+        density = self.distribution.log_prob(z, mean[where], scale[where], *bounds)
+        log_prob = torch.zeros(tokens.shape[1], dtype=torch.float64).index_add(0, at[1], density)
+        if not self.settings.learn_scale and isinstance(self.distribution, Normal):
+            # Does not depend on the mean: one number instead of T * B * P.
+            return log_prob, self.distribution.entropy(mean[0, 0], scale[0, 0], low, high).float()
+        # A forbidden token has probability 0; its interval may be empty, so it is given a harmless one.
+        parametrised = torch.from_numpy(trace.forbidden)[..., self.parameter_index >= 0] | ~active[..., None]
+        low = torch.where(parametrised, torch.zeros_like(mean), low)
+        high = torch.where(parametrised, torch.ones_like(mean), high)
+        return log_prob, self.distribution.entropy(mean, scale, low, high).float()

@@ -1,0 +1,156 @@
+"""What a search found, and why it stopped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from discodso.arrays import Floats
+from discodso.design import Design, DesignBatch
+
+
+class StopReason(Enum):
+    """Why a search ended; `value` is a sentence for people."""
+
+    BUDGET = "the budget of objective calls is spent; give a larger one to search on"
+    TARGET = "a design reached the target reward"
+    PATIENCE = "no better design was found for as many calls as the patience allows"
+    TIME = "the time limit was reached; give a longer one to search on"
+    INTERRUPTED = "interrupted by the user; the result holds all that was found until then"
+    TRAINING = "training became non-finite and was stopped; the result holds all that was found until then"
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A design with its reward, and the number of the objective call that gave it."""
+
+    design: Design
+    reward: float
+    call: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"reward": self.reward, "call": self.call, **self.design.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An evaluation that gave no reward: which call, which design, what happened."""
+
+    call: int
+    design: Design
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """The search after one batch. None where there was nothing to measure.
+
+    Attributes:
+        calls: objective calls so far.
+        best: best reward so far.
+        batch_best, mean, quantile: of the rewards of this batch that did not fail.
+        entropy: of the policy, mean over the designs that taught.
+        mean_length, max_length: of the designs of this batch.
+        failures: failed evaluations so far.
+        seconds: since the start.
+    """
+
+    calls: int
+    best: float | None
+    batch_best: float | None
+    mean: float | None
+    quantile: float | None
+    entropy: float | None
+    mean_length: float | None
+    max_length: int | None
+    failures: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """Everything a search found.
+
+    Attributes:
+        best: the best design, None if no evaluation succeeded.
+        top: the best distinct designs, best first.
+        history: one row for each batch.
+        calls: objective calls, failed ones included.
+        failure_count: how many failed; `failures` has the first of them.
+        stop: why the search ended; `stop.value` says it in a sentence, `detail` adds to it.
+    """
+
+    best: Scored | None
+    top: tuple[Scored, ...]
+    history: tuple[HistoryRow, ...]
+    calls: int
+    failure_count: int
+    failures: tuple[Failure, ...]
+    stop: StopReason
+    detail: str
+    seconds: float
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: the best designs, the history and the stop reason."""
+        return {
+            "best": None if self.best is None else self.best.to_dict(),
+            "top": [scored.to_dict() for scored in self.top],
+            "history": [asdict(row) for row in self.history],
+            "calls": self.calls,
+            "failures": self.failure_count,
+            "failure_examples": [
+                {"call": f.call, "reason": f.reason, **f.design.to_dict()} for f in self.failures
+            ],
+            "stop": self.stop.name.lower(),
+            "stop_sentence": self.stop.value,
+            "detail": self.detail,
+            "seconds": self.seconds,
+            "seed": self.seed,
+        }
+
+
+class Ranking:
+    """The best distinct designs seen so far; at equal rewards the earlier one stands first."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._scored: list[Scored] = []
+
+    def add(self, designs: DesignBatch, rewards: Floats, first_call: int) -> None:
+        """Take designs with their rewards; non-finite rewards are passed over."""
+        floor = self._scored[-1].reward if len(self._scored) == self.size else -math.inf
+        candidates = np.flatnonzero(np.isfinite(rewards) & (rewards > floor))
+        order = candidates[np.argsort(-rewards[candidates], kind="stable")]
+        known = {scored.design: scored for scored in self._scored}
+        taken = 0
+        for row in order.tolist():
+            if taken == self.size:
+                break
+            scored = Scored(designs[row], float(rewards[row]), first_call + row)
+            if scored.design in known:
+                if known[scored.design].reward < scored.reward:
+                    known[scored.design] = scored
+                continue
+            known[scored.design] = scored
+            taken += 1
+        self._scored = sorted(known.values(), key=lambda s: (-s.reward, s.call))[: self.size]
+
+    def __iter__(self) -> Iterable[Scored]:
+        return iter(self._scored)
+
+    @property
+    def best(self) -> Scored | None:
+        """The best of all, None before the first success."""
+        return self._scored[0] if self._scored else None
+
+    @property
+    def top(self) -> tuple[Scored, ...]:
+        """Best first."""
+        return tuple(self._scored)

@@ -1,0 +1,81 @@
+"""The parameterised bitstring task PB(N, f, l*, beta*) of the paper: find hidden bits and hidden numbers.
+
+R = 1/T sum_i 1[l_i = l*_i] (alpha + (1 - alpha) f(beta_i, beta*_i))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from discodso.arrays import Floats, Ints
+from discodso.design import Design, DesignBatch
+from discodso.errors import DeclarationError
+from discodso.space import Space
+from discodso.task import Task
+from discodso.tokens import FixedSequence, Token
+
+
+def f1(x: Floats, target: Floats) -> Floats:
+    """|sin(50 d) / (50 d)| with d = x - target: one peak among many lower ones."""
+    peaks: Floats = np.abs(np.sinc(50 * (x - target) / np.pi))
+    return peaks
+
+
+def f2(x: Floats, target: Floats) -> Floats:
+    """1 within 0.05 of the target, 0.5 within 0.1, else 0: flat, with jumps."""
+    distance = np.abs(x - target)
+    return np.where(distance <= 0.05, 1.0, np.where(distance <= 0.1, 0.5, 0.0))
+
+
+OBJECTIVES: MappingProxyType[str, Callable[[Floats, Floats], Floats]] = MappingProxyType({"f1": f1, "f2": f2})
+
+
+@dataclass(frozen=True)
+class Bitstring:
+    """A problem instance: hidden bits int[T], hidden betas float[T], the weight alpha and the objective f.
+
+    Calling it with a `DesignBatch` gives the rewards float[B].
+    """
+
+    bits: Ints
+    betas: Floats
+    alpha: float
+    objective: str
+
+    def __call__(self, designs: DesignBatch) -> Floats:
+        """R(tau, beta) of every design."""
+        closeness = OBJECTIVES[self.objective](designs.values, self.betas)
+        share = np.where(designs.tokens == self.bits, self.alpha + (1 - self.alpha) * closeness, 0.0)
+        rewards: Floats = share.mean(axis=1)
+        return rewards
+
+    def solution(self) -> Design:
+        """The design of reward 1."""
+        return Design(tuple("01"[bit] for bit in self.bits), tuple(float(beta) for beta in self.betas))
+
+
+def bitstring(length: int = 10, alpha: float = 0.9, objective: str = "f1", seed: int = 0) -> Task:
+    """The task for a seed, which decides the hidden bits and betas (the latter uniform in [0, 1]).
+
+    Args:
+        length: T.
+        alpha: weight of the bits against the numbers, in [0, 1].
+        objective: "f1" (many local maxima) or "f2" (discontinuous).
+        seed: of the hidden solution.
+    """
+    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+        raise DeclarationError(f"length must be an integer >= 1, got {length!r}")
+    if not 0 <= alpha <= 1:
+        raise DeclarationError(f"alpha must lie between 0 and 1, got {alpha!r}")
+    if objective not in OBJECTIVES:
+        raise DeclarationError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}")
+    rng = np.random.default_rng(np.random.SeedSequence((seed, length)))
+    problem = Bitstring(rng.integers(0, 2, length), rng.random(length), float(alpha), objective)
+    space = Space((Token("0", range=(0, 1)), Token("1", range=(0, 1))), FixedSequence(length))
+    return Task(
+        space, batch_objective=problem, worst_reward=0.0, name=f"bitstring-{length}-{alpha:g}-{objective}"
+    )
