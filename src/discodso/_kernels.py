@@ -21,7 +21,6 @@ def advance(
     siblings: Ints,
     missing: Ints,
     last_child: Ints,
-    counts: Ints,
     lengths: Ints,
     position: int,
     slots: Ints,
@@ -36,7 +35,7 @@ def advance(
 ) -> int:
     """Append one token to every unfinished design and find the slot that comes next in pre-order.
 
-    The first nine arrays hold the designs themselves and are written in place, each cell once (`missing` and
+    The first eight arrays hold the designs themselves and are written in place, each cell once (`missing` and
     `last_child` excepted, they describe the open end of the traversal). `slots` is int[8, B]: row, open slots,
     parent position, sibling position, child index, depth, parent token, sibling token. Rows of `next_slots`
     are filled for the designs that are still unfinished; their number is returned.
@@ -50,7 +49,6 @@ def advance(
         if not np.isnan(chosen_values[i]):
             raw = np.log(chosen_values[i]) if log[token] else chosen_values[i]
             coordinates[row, position] = (raw - offset[token]) / width[token]
-        counts[row, token] += 1
         lengths[row] = position + 1
         open_slots = slots[1, i] - 1 + opens[token]
         parents[row, position] = parent
@@ -84,6 +82,14 @@ def advance(
         next_slots[7, alive] = tokens[row, sibling] if sibling >= 0 else -1
         alive += 1
     return alive
+
+
+@njit(cache=True)
+def count_tokens(tokens: Ints, rows: Ints, position: int, counts: Ints) -> None:
+    """Add to counts[B, K] the tokens before a position."""
+    for i in range(rows.shape[0]):
+        for at in range(position):
+            counts[i, tokens[rows[i], at]] += 1
 
 
 @njit(cache=True)
@@ -159,6 +165,21 @@ def fill_inputs(ids: Ints, coordinates: Floats, width: int, limit: float, inputs
             if token >= 0:
                 inputs[n, start + token] = 1.0
                 inputs[n, start + width] = min(max(coordinates[s, n], -limit), limit)
+
+
+@njit(cache=True)
+def neighbours(
+    tokens: Ints, coordinates: Floats, slots: Ints, position: int, which: Ints, ids: Ints, z: Floats
+) -> None:
+    """Tokens and coordinates beside the next slot: ids[S, B] and z[S, B].
+
+    `which` says for each of the S neighbours what it is: 0 the previous token, 1 the parent, 2 the sibling.
+    """
+    for s in range(which.shape[0]):
+        for i in range(slots.shape[1]):
+            at = position - 1 if which[s] == 0 else slots[1 + which[s], i]
+            ids[s, i] = tokens[slots[0, i], at] if at >= 0 else -1
+            z[s, i] = coordinates[slots[0, i], at] if at >= 0 else 0.0
 
 
 @njit(cache=True)

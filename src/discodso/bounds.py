@@ -16,6 +16,7 @@ import numpy as np
 
 from discodso import _kernels
 from discodso.arrays import Floats
+from discodso.checks import require_number
 from discodso.constraints import Rule
 from discodso.errors import DeclarationError
 from discodso.prefix import Prefix
@@ -65,8 +66,7 @@ class DecisionTreeBounds(Bounds):
 
     def __post_init__(self) -> None:
         for name, value in (("resolution", self.resolution), *self.resolutions.items()):
-            if not np.isfinite(value) or value < 0:
-                raise DeclarationError(f"DecisionTreeBounds: {name} must be a number >= 0, got {value!r}")
+            require_number(f"DecisionTreeBounds: {name}", value, least=0)
 
     def check(self, library: Library, grammar: Grammar) -> None:
         """See `Rule.check`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -33,7 +33,7 @@ app.add_typer(run, name="run")
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
 
 
-class Landscape(str, Enum):
+class Landscape(StrEnum):
     """Objective functions of the bitstring task."""
 
     f1 = "f1"
@@ -59,9 +59,7 @@ def _root(
 def run_bitstring(
     length: Annotated[int, typer.Option(help="Number of hidden bits, T.")] = 10,
     alpha: Annotated[float, typer.Option(help="Weight of the bits against the numbers, 0 to 1.")] = 0.9,
-    objective: Annotated[
-        Landscape, typer.Option(help="f1 has many local maxima, f2 jumps.")
-    ] = Landscape.f1,
+    objective: Annotated[Landscape, typer.Option(help="f1 has many local maxima, f2 jumps.")] = Landscape.f1,
     calls: Annotated[int, typer.Option(help="Objective calls to spend.")] = 50_000,
     seed: Annotated[int, typer.Option(help="Decides the hidden solution and the run.")] = 0,
     batch_size: Annotated[int, typer.Option(help="Designs for one update.")] = DisCoSettings().batch_size,
@@ -86,9 +84,7 @@ def run_bitstring(
         entropy_coefficient=entropy,
         queue_size=queue_size,
         queue_weight=queue_weight,
-        policy=PolicySettings(
-            learn_scale=learn_scale, inputs=("previous", "position") if position else None
-        ),
+        policy=PolicySettings(learn_scale=learn_scale, inputs=("previous", "position") if position else None),
     )
     task = bitstring_task(length, alpha, objective.value, seed)
     result = _search_with_progress(task, settings, calls, seed, quiet=as_json)

@@ -23,6 +23,7 @@ from functools import lru_cache
 import numpy as np
 
 from discodso.arrays import Bools, Floats, Ints
+from discodso.checks import require_integer, require_number
 from discodso.errors import DeclarationError
 from discodso.prefix import Prefix
 from discodso.tokens import Grammar, Library
@@ -179,12 +180,9 @@ class Repeat(Constraint):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tokens", _names(self.tokens))
-        most = self.at_least if self.at_most is None else self.at_most
-        for key, value in (("at_least", self.at_least), ("at_most", most)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-                raise DeclarationError(f"Repeat: {key} must be an integer >= 0, got {value!r}")
-        if most < self.at_least:
-            raise DeclarationError(f"Repeat: at_most={most} is below at_least={self.at_least}")
+        require_integer("Repeat: at_least", self.at_least, 0)
+        if self.at_most is not None:
+            require_integer("Repeat: at_most", self.at_most, self.at_least)
 
     def check(self, library: Library, grammar: Grammar) -> None:
         """See `Rule.check`."""
@@ -335,29 +333,27 @@ def _same_leaf_table(library: Library) -> Bools:
 
 @dataclass(frozen=True)
 class SoftLength(Prior):
-    """Prefers lengths near `centre`: discourages closing before it and branching after it.
+    """Prefers lengths near `centre`.
 
-    Before the centre, tokens that close a branch lose (centre - i)^2 / (2 spread^2); after it, tokens that
-    open more than one slot lose the same, i being the number of tokens placed. In an open sequence there
-    is nothing to branch, and after the centre every token but the end token loses it.
+    A token after which the design has at least L tokens loses (L - centre)^2 / (2 spread^2) if that is beyond
+    the centre; a token that completes the design loses it on either side of the centre.
     """
 
     centre: float
     spread: float
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.centre) and np.isfinite(self.spread) and self.spread > 0):
-            raise DeclarationError(
-                f"SoftLength needs finite centre and spread > 0, got {self.centre!r}, {self.spread!r}"
-            )
+        require_number("SoftLength: centre", self.centre)
+        require_number("SoftLength: spread", self.spread, above=0)
 
     def logits(self, prefix: Prefix) -> Floats:
         """See `Prior.logits`."""
-        away = prefix.position - self.centre
-        opens = prefix.grammar.opens
-        penalised = opens == 0 if away < 0 else opens > (0 if prefix.grammar.chain else 1)
-        row = np.where(penalised, -(away**2) / (2 * self.spread**2), 0.0)
-        return np.broadcast_to(row, (len(prefix), len(row)))
+        slots_after = prefix.open_slots[:, None] - 1 + prefix.grammar.opens
+        # The end token stands in a slot but is not counted in the length.
+        shortest = prefix.position + 1 + slots_after - (prefix.library.end is not None)
+        away = shortest - self.centre
+        counts = (slots_after == 0) | (away > 0)
+        return np.where(counts, -(away**2) / (2 * self.spread**2), 0.0)
 
 
 @dataclass(frozen=True)

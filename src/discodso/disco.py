@@ -14,6 +14,7 @@ import torch
 from numpy.typing import ArrayLike
 
 from discodso.arrays import Floats
+from discodso.checks import require, require_integer, require_number
 from discodso.design import Design, DesignBatch
 from discodso.errors import DeclarationError
 from discodso.method import Metrics
@@ -58,30 +59,14 @@ class DisCoSettings:
     policy: PolicySettings = field(default_factory=PolicySettings)
 
     def __post_init__(self) -> None:
-        def require(key: str, condition: bool, expected: str) -> None:
-            if not condition:
-                raise DeclarationError(f"{key} must be {expected}, got {getattr(self, key)!r}")
-
-        for key, least in (("batch_size", 1), ("queue_size", 0)):
-            value = getattr(self, key)
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            require(key, whole and value >= least, f"an integer >= {least}")
-        for key in (
-            "learning_rate",
-            "entropy_coefficient",
-            "risk_factor",
-            "baseline_coefficient",
-            "queue_weight",
-        ):
-            value = getattr(self, key)
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            require(key, number and bool(np.isfinite(value)), "a finite number")
-        require("learning_rate", self.learning_rate > 0, "above 0")
-        require("entropy_coefficient", self.entropy_coefficient >= 0, ">= 0")
-        require("risk_factor", 0 < self.risk_factor <= 1, "above 0 and at most 1")
-        require("baseline_coefficient", 0 <= self.baseline_coefficient < 1, ">= 0 and below 1")
-        require("queue_weight", self.queue_weight >= 0, ">= 0")
-        require("policy", isinstance(self.policy, PolicySettings), "a PolicySettings object")
+        require_integer("batch_size", self.batch_size, 1)
+        require_integer("queue_size", self.queue_size, 0)
+        require_number("learning_rate", self.learning_rate, above=0)
+        require_number("entropy_coefficient", self.entropy_coefficient, least=0)
+        require_number("risk_factor", self.risk_factor, above=0, most=1)
+        require_number("baseline_coefficient", self.baseline_coefficient, least=0, most=0.999)
+        require_number("queue_weight", self.queue_weight, least=0)
+        require("policy", self.policy, isinstance(self.policy, PolicySettings), "a PolicySettings object")
 
     def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> DisCo:
         """Start the method on a space."""
@@ -143,10 +128,9 @@ class DisCo:
 
     def ask(self, size: int | None = None) -> DesignBatch:
         """Designs drawn from the policy, a sequence of `Design`."""
+        count = self.batch_size if size is None else size
         with one_thread():
-            return sample(
-                self.space, self.policy, self.batch_size if size is None else size, self._rng
-            ).designs
+            return sample(self.space, self.policy.stepper(), count, self._rng).designs
 
     def tell(self, designs: Sequence[Design], rewards: ArrayLike) -> Metrics | None:
         """Take rewards of designs; makes an update once `batch_size` designs have been told.

@@ -64,7 +64,7 @@ class TruncatedNormal:
         """See `Distribution.sample`."""
         a, b = (low - mean) / scale, (high - mean) / scale
         # Work in the lower tail, where log Phi keeps its digits; u is mirrored with the interval.
-        mirrored = a + b > 0
+        mirrored = a > -b
         a, b = np.where(mirrored, -b, a), np.where(mirrored, -a, b)
         u = _open_interval(np.where(mirrored, 1 - uniform, uniform))
         log_a, log_b = special.log_ndtr(a), special.log_ndtr(b)

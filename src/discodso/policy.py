@@ -2,8 +2,8 @@
 
     (psi_i, phi_i) = AR((l, beta)_{1:(i-1)}; theta)      paper, "Extension to discrete-continuous optimization"
 
-`step` is one position of sampling; `score` gives log p(tau | theta) and the entropy of whole designs, for
-training. Both read the same weights.
+`Policy.score` gives log p(tau | theta) and the entropy of whole designs, for training; `Stepper` is the same model
+one position at a time, for sampling.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from discodso import _kernels
 from discodso.arrays import Floats, Ints, Singles
+from discodso.checks import require_integer, require_number, require_one_of
 from discodso.distributions import Distribution, Normal, TruncatedNormal, Uniform
 from discodso.errors import DeclarationError
 from discodso.prefix import Prefix
@@ -56,18 +57,12 @@ class PolicySettings:
     shift: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.cell not in ("lstm", "gru"):
-            raise DeclarationError(f"cell must be 'lstm' or 'gru', got {self.cell!r}")
-        if self.distribution not in ("normal", "uniform"):
-            raise DeclarationError(f"distribution must be 'normal' or 'uniform', got {self.distribution!r}")
-        for key in ("layers", "units"):
-            value = getattr(self, key)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise DeclarationError(f"{key} must be an integer >= 1, got {value!r}")
-        if not (isinstance(self.scale, (int, float)) and _SCALE_LIMITS[0] <= self.scale <= _SCALE_LIMITS[1]):
-            raise DeclarationError(f"scale must lie between 1e-4 and 100, got {self.scale!r}")
-        if not (isinstance(self.shift, (int, float)) and np.isfinite(self.shift)):
-            raise DeclarationError(f"shift must be a finite number, got {self.shift!r}")
+        require_one_of("cell", self.cell, ("lstm", "gru"))
+        require_one_of("distribution", self.distribution, ("normal", "uniform"))
+        require_integer("layers", self.layers, 1)
+        require_integer("units", self.units, 1)
+        require_number("scale", self.scale, least=_SCALE_LIMITS[0], most=_SCALE_LIMITS[1])
+        require_number("shift", self.shift)
         if self.inputs is not None:
             object.__setattr__(self, "inputs", tuple(self.inputs))
             unknown = [name for name in self.inputs if name not in (*NEIGHBOURS, "position")]
@@ -76,7 +71,7 @@ class PolicySettings:
                 raise DeclarationError(f"inputs must be distinct names from {known}, got {self.inputs!r}")
 
 
-State = tuple[tuple[Tensor, ...], ...]
+State = tuple[tuple[Tensor, ...], ...]  # of every layer: (hidden, cell) of an LSTM, (hidden,) of a GRU
 
 
 @dataclass(frozen=True)
@@ -85,13 +80,12 @@ class Emission:
 
     Attributes:
         psi: float32[B, K], logits of the tokens.
-        mean, scale: float[B, P], parameters phi of the distributions.
+        phi: float32[B, ...], raw outputs for the values; `Proposer.value_parameters` reads them.
         state: memory of the network; its rows follow those of the prefix.
     """
 
     psi: Singles
-    mean: Floats
-    scale: Floats
+    phi: Singles
     state: Any
 
 
@@ -136,7 +130,7 @@ class Policy(nn.Module):
         self.positions = space.grammar.max_positions
         default = ("previous",) if space.grammar.chain else NEIGHBOURS
         names = default if settings.inputs is None else settings.inputs
-        self.neighbours = tuple(NEIGHBOURS.index(name) for name in names if name in NEIGHBOURS)
+        self.neighbours = np.array([NEIGHBOURS.index(n) for n in names if n in NEIGHBOURS], dtype=np.int64)
         self.with_position = "position" in names
         inputs = len(self.neighbours) * (self.tokens + 1) + self.with_position * self.positions
         cell = nn.LSTM if settings.cell == "lstm" else nn.GRU
@@ -152,20 +146,16 @@ class Policy(nn.Module):
         self._initialise(rng)
 
     def _choose_distribution(self, space: Space) -> Distribution:
-        low, high = space.coordinates_of_ranges()
+        ids = space.library.parametrised_ids
+        ends = np.isfinite(np.stack((space.library.low[ids], space.library.high[ids])))
         if self.settings.distribution == "uniform":
-            unbounded = [
-                space.library.names[k]
-                for k in space.library.parametrised_ids
-                if not np.isfinite(space.library.low[k] + space.library.high[k])
-            ]
+            unbounded = [space.library.names[k] for k in ids[~ends.all(axis=0)]]
             if unbounded:
                 raise DeclarationError(
                     f"distribution 'uniform' needs finite ranges, but that of {', '.join(unbounded)} is infinite"
                 )
             return Uniform()
-        unlimited = space.has_fixed_ranges and not np.isfinite(low).any() and not np.isfinite(high).any()
-        return Normal() if unlimited else TruncatedNormal()
+        return TruncatedNormal() if ends.any() or not space.has_fixed_ranges else Normal()
 
     def _initialise(self, rng: np.random.Generator) -> None:
         """Uniform in +-1/sqrt(units), torch's own default, but from the run's own stream."""
@@ -177,63 +167,27 @@ class Policy(nn.Module):
 
     # -------------------------------------------------------------------------------------------- inputs
 
-    def _inputs(self, ids: Ints, z: Floats, position: Ints | int) -> Tensor:
-        """float32[N, I] from ids[3, N] and z[3, N] of the neighbours, and the positions."""
+    def dense_inputs(self, ids: Ints, z: Floats, position: Ints | int) -> Tensor:
+        """float32[N, I] from ids[S, N] and z[S, N] of the neighbours in use, and the positions."""
         dense = np.zeros((ids.shape[1], self.inputs), np.float32)
-        chosen = np.array(self.neighbours, dtype=np.int64)
-        if len(chosen) < len(ids):
-            ids, z = ids[chosen], z[chosen]
         _kernels.fill_inputs(ids, z, self.tokens, _COORDINATE_LIMIT, dense)
         if self.with_position:
             start = len(self.neighbours) * (self.tokens + 1)
             dense[np.arange(len(dense)), start + position] = 1.0
         return torch.from_numpy(dense)
 
-    def _phi(self, raw: Tensor) -> tuple[Tensor, Tensor]:
-        """mean[..., P] and scale[..., P] in float64 from the last outputs of the heads."""
-        count = self.parameters_count
-        mean = raw[..., self.tokens : self.tokens + count].double() + self.settings.shift
-        base = torch.tensor(self.settings.scale, dtype=torch.float64)
+    def value_parameters(self, phi: Tensor) -> tuple[Tensor, Tensor]:
+        """mean[..., P] and scale[..., P] in float64 from the outputs of the heads behind the logits."""
+        mean = phi[..., : self.parameters_count].double() + self.settings.shift
         if not self.settings.learn_scale:
-            return mean, base.expand(mean.shape)
-        scale = base * torch.exp(raw[..., self.tokens + count :].double().clamp(-20, 20))
+            return mean, torch.full((), self.settings.scale, dtype=torch.float64).expand(mean.shape)
+        raw = phi[..., self.parameters_count :].double()
+        scale = self.settings.scale * torch.exp(raw.clamp(-20, 20))
         return mean, scale.clamp(*_SCALE_LIMITS)
 
-    # -------------------------------------------------------------------------------------------- sampling
-
-    def initial_state(self, size: int) -> State:
-        """The memory before the first token, zeros of [size, units] in every layer."""
-        zeros = torch.zeros(size, self.settings.units)
-        parts = 2 if self.settings.cell == "lstm" else 1
-        return tuple((zeros,) * parts for _ in range(self.settings.layers))
-
-    @torch.no_grad()
-    def step(self, prefix: Prefix, state: State) -> Emission:
-        """psi and phi for the next slot of every prefix; rows of `state` belong to those of the prefix."""
-        ids = np.stack((prefix.previous, prefix.parent, prefix.sibling))
-        before = np.full(len(prefix), prefix.position - 1)
-        z = np.stack(
-            [prefix.coordinates_at(at) for at in (before, prefix.parent_position, prefix.sibling_position)]
-        )
-        x = self._inputs(ids, z, prefix.position)
-        following = []
-        for layer, memory in enumerate(state):
-            weights = self.recurrent.all_weights[layer]
-            following.append(
-                torch.lstm_cell(x, memory, *weights)
-                if self.settings.cell == "lstm"
-                else (torch.gru_cell(x, memory[0], *weights),)
-            )
-            x = following[-1][0]
-        raw = self.heads(x)
-        mean, scale = self._phi(raw)
-        return Emission(raw[:, : self.tokens].numpy(), mean.numpy(), scale.numpy(), tuple(following))
-
-    @staticmethod
-    def keep(state: State, rows: Ints) -> State:
-        """The memory of some rows."""
-        chosen = torch.from_numpy(rows)
-        return tuple(tuple(part.index_select(0, chosen) for part in layer) for layer in state)
+    def stepper(self) -> Stepper:
+        """The policy as it is now, made ready for sampling; later updates do not reach it."""
+        return Stepper(self)
 
     # -------------------------------------------------------------------------------------------- scoring
 
@@ -241,9 +195,9 @@ class Policy(nn.Module):
         """log p(tau | theta) and entropy of the designs of a trace; gradients flow to the weights."""
         positions, size = trace.tokens.shape
         flat = positions * size
-        x = self._inputs(
-            trace.neighbours.reshape(3, flat),
-            trace.neighbour_z.reshape(3, flat),
+        x = self.dense_inputs(
+            trace.neighbours[self.neighbours].reshape(-1, flat),
+            trace.neighbour_z[self.neighbours].reshape(-1, flat),
             np.repeat(np.arange(positions), size),
         )
         hidden, _ = self.recurrent(x.view(positions, size, -1))
@@ -277,7 +231,7 @@ class Policy(nn.Module):
         self, raw: Tensor, trace: Trace, tokens: Tensor, active: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Sum of the log densities of the values, float[B], and entropies of all values, float[T, B, P]."""
-        mean, scale = self._phi(raw)
+        mean, scale = self.value_parameters(raw[..., self.tokens :])
         low, high = torch.from_numpy(trace.low), torch.from_numpy(trace.high)
         column = self.parameter_index[tokens]
         at = torch.nonzero((column >= 0) & active, as_tuple=True)
@@ -294,3 +248,73 @@ class Policy(nn.Module):
         low = torch.where(parametrised, torch.zeros_like(mean), low)
         high = torch.where(parametrised, torch.ones_like(mean), high)
         return log_prob, self.distribution.entropy(mean, scale, low, high).float()
+
+
+class Stepper:
+    """One position at a time: the weights of a policy, laid out for sampling.
+
+    An LSTM layer is one matrix product over input and memory together. Since tanh(x) = 2 sigmoid(2x) - 1, and
+    torch's sigmoid is several times faster than its tanh, the rows of the cell gate are doubled here, and one
+    sigmoid serves all four gates.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self.distribution = policy.distribution
+        self._heads = policy.heads.weight.detach().T, policy.heads.bias.detach()
+        self._lstm = policy.settings.cell == "lstm"
+        self._layers = [tuple(w.detach() for w in layer) for layer in policy.recurrent.all_weights]
+        if self._lstm:
+            self._layers = [self._fused(*layer) for layer in self._layers]
+
+    def _fused(
+        self, w_input: Tensor, w_memory: Tensor, b_input: Tensor, b_memory: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        units = self._policy.settings.units
+        weight, bias = torch.cat((w_input, w_memory), dim=1), b_input + b_memory
+        weight[2 * units : 3 * units] *= 2
+        bias[2 * units : 3 * units] *= 2
+        return weight.T.contiguous(), bias
+
+    def initial_state(self, size: int) -> State:
+        """The memory before the first token, zeros of [size, units] in every layer."""
+        zeros = torch.zeros(size, self._policy.settings.units)
+        return tuple((zeros,) * (2 if self._lstm else 1) for _ in self._layers)
+
+    @torch.no_grad()
+    def step(self, prefix: Prefix, state: State) -> Emission:
+        """psi and phi for the next slot of every prefix; rows of `state` belong to those of the prefix."""
+        ids, z = prefix.neighbours(self._policy.neighbours)
+        x = self._policy.dense_inputs(ids, z, prefix.position)
+        following = []
+        for weights, memory in zip(self._layers, state, strict=True):
+            following.append(
+                self._lstm_step(x, memory, *weights)
+                if self._lstm
+                else (torch.gru_cell(x, memory[0], *weights),)
+            )
+            x = following[-1][0]
+        raw = torch.addmm(self._heads[1], x, self._heads[0]).numpy()
+        tokens = self._policy.tokens
+        return Emission(raw[:, :tokens], raw[:, tokens:], tuple(following))
+
+    def _lstm_step(
+        self, x: Tensor, memory: tuple[Tensor, ...], weight: Tensor, bias: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        hidden, cell = memory
+        gates = torch.addmm(bias, torch.cat((x, hidden), dim=1), weight).sigmoid_()
+        admit, keep, new, out = gates.chunk(4, dim=1)
+        # keep * cell + admit * tanh(.), then out * tanh(cell)
+        cell = torch.addcmul(keep * cell - admit, admit, new, value=2)
+        return torch.addcmul(-out, out, torch.sigmoid(2 * cell), value=2), cell
+
+    def value_parameters(self, emission: Emission, rows: Ints, column: Ints) -> tuple[Floats, Floats]:
+        """mean and scale, float[N], of the distribution of some values: rows[N] and columns[N] of phi."""
+        mean, scale = self._policy.value_parameters(torch.from_numpy(emission.phi[rows]))
+        at = np.arange(len(rows))
+        return mean.numpy()[at, column], scale.numpy()[at, column]
+
+    def keep(self, state: State, rows: Ints) -> State:
+        """The memory of some rows."""
+        chosen = torch.from_numpy(rows)
+        return tuple(tuple(part.index_select(0, chosen) for part in layer) for layer in state)

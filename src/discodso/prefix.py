@@ -29,7 +29,6 @@ class Traversals:
         siblings: int[N, T], position of the nearest sibling to the left, -1 for none.
         missing: int[N, T], children still to come.
         last_child: int[N, T], position of the latest child, -1 for none.
-        counts: int[N, K], how often each token occurs.
         lengths: int[N].
     """
 
@@ -40,12 +39,11 @@ class Traversals:
     siblings: Ints
     missing: Ints
     last_child: Ints
-    counts: Ints
     lengths: Ints
 
     @classmethod
-    def empty(cls, size: int, positions: int, tokens: int) -> Traversals:
-        """Room for `size` designs of at most `positions` tokens from a library of `tokens`."""
+    def empty(cls, size: int, positions: int) -> Traversals:
+        """Room for `size` designs of at most `positions` tokens."""
         shape = (size, positions)
         return cls(
             np.full(shape, -1, np.int64),
@@ -55,7 +53,6 @@ class Traversals:
             np.full(shape, -1, np.int64),
             np.zeros(shape, np.int64),
             np.full(shape, -1, np.int64),
-            np.zeros((size, tokens), np.int64),
             np.zeros(size, np.int64),
         )
 
@@ -99,7 +96,7 @@ class Prefix:
         slots[0] = np.arange(size)
         slots[1] = grammar.start
         slots[4:6] = 0
-        traversals = Traversals.empty(size, grammar.max_positions, len(library))
+        traversals = Traversals.empty(size, grammar.max_positions)
         return cls(library, grammar, 0, traversals, slots, *slots)
 
     def advance(self, tokens: Ints, values: Floats) -> Prefix:
@@ -114,7 +111,6 @@ class Prefix:
             t.siblings,
             t.missing,
             t.last_child,
-            t.counts,
             t.lengths,
             self.position,
             self.slots,
@@ -154,7 +150,9 @@ class Prefix:
     @cached_property
     def counts(self) -> Ints:
         """int[B, K], how often each token occurs so far."""
-        return self.traversals.counts[self.rows]
+        counts = np.zeros((len(self), len(self.library)), np.int64)
+        _kernels.count_tokens(self.traversals.tokens, self.rows, self.position, counts)
+        return counts
 
     @cached_property
     def ancestors(self) -> Bools:
@@ -176,10 +174,12 @@ class Prefix:
         """bool[B, K], all False: where a constraint begins."""
         return np.zeros((len(self), len(self.library)), np.bool_)
 
-    def coordinates_at(self, positions: Ints) -> Floats:
-        """float[B], the policy's coordinate of the value at positions[B]; 0 where the position is -1."""
-        found = self.traversals.coordinates[self.rows, np.maximum(positions, 0)]
-        return np.where(positions >= 0, found, 0.0)
+    def neighbours(self, which: Ints) -> tuple[Ints, Floats]:
+        """ids int[S, B] and coordinates float[S, B] of previous token (0), parent (1) or sibling (2)."""
+        ids, z = np.empty((len(which), len(self)), np.int64), np.empty((len(which), len(self)))
+        t = self.traversals
+        _kernels.neighbours(t.tokens, t.coordinates, self.slots, self.position, which, ids, z)
+        return ids, z
 
     def batch(self) -> DesignBatch:
         """All designs of the batch as far as they have come."""

@@ -30,6 +30,10 @@ class Proposer(Protocol):
         """psi and phi for the next slot."""
         ...
 
+    def value_parameters(self, emission: Emission, rows: Ints, column: Ints) -> tuple[Floats, Floats]:
+        """mean[N] and scale[N] for values of the parametrised tokens column[N], at rows[N]."""
+        ...
+
     def keep(self, state: Any, rows: Ints) -> Any:
         """Memory of some rows."""
         ...
@@ -52,9 +56,7 @@ def sample(space: Space, proposer: Proposer, size: int, rng: np.random.Generator
         emission = proposer.step(prefix, state)
         uniform = rng.random((2, len(prefix)))
         chosen, token_log_prob = _draw_tokens(space, prefix, options, emission, uniform[0])
-        values, value_log_prob = _draw_values(
-            space, options, proposer.distribution, emission, chosen, uniform[1]
-        )
+        values, value_log_prob = _draw_values(space, options, proposer, emission, chosen, uniform[1])
         log_prob[prefix.rows] += token_log_prob + value_log_prob
         before = prefix
         prefix = prefix.advance(chosen, values)
@@ -76,28 +78,23 @@ def _draw_tokens(
 
 
 def _draw_values(
-    space: Space,
-    options: Options,
-    distribution: Distribution,
-    emission: Emission,
-    chosen: Ints,
-    uniform: Floats,
+    space: Space, options: Options, proposer: Proposer, emission: Emission, chosen: Ints, uniform: Floats
 ) -> tuple[Floats, Floats]:
     """Values float[B], NaN for discrete tokens, and their log densities, 0 for discrete tokens."""
     library = space.library
     values, log_prob = np.full(len(chosen), np.nan), np.zeros(len(chosen))
-    rows = np.flatnonzero(library.parametrised[chosen])
+    rows = library.parametrised[chosen].nonzero()[0]
     if len(rows) == 0:
         return values, log_prob
     tokens = chosen[rows]
-    column = library.parameter_index[tokens]
-    mean, scale = emission.mean[rows, column], emission.scale[rows, column]
+    mean, scale = proposer.value_parameters(emission, rows, library.parameter_index[tokens])
     low, high = options.low[rows, tokens], options.high[rows, tokens]
-    z_low, z_high = space.bounds_to_coordinates(tokens, low, high)
-    z = distribution.sample(mean, scale, z_low, z_high, uniform[rows])
-    drawn = np.clip(library.coordinates.to_value(tokens, z), low, high)
-    values[rows] = drawn
-    z = np.clip(library.coordinates.to_z(tokens, drawn), z_low, z_high)
+    if space.has_fixed_ranges:
+        z_low, z_high = space.range_coordinates[0][tokens], space.range_coordinates[1][tokens]
+    else:
+        z_low, z_high = space.bounds_to_coordinates(tokens, low, high)
+    z = proposer.distribution.sample(mean, scale, z_low, z_high, uniform[rows])
+    values[rows] = np.minimum(np.maximum(library.coordinates.to_value(tokens, z), low), high)
     tensors = (torch.from_numpy(array) for array in (z, mean, scale, z_low, z_high))
-    log_prob[rows] = distribution.log_prob(*tensors).numpy()
+    log_prob[rows] = proposer.distribution.log_prob(*tensors).numpy()
     return values, log_prob

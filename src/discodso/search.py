@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from discodso.arrays import Floats
+from discodso.checks import require_integer, require_number
 from discodso.design import Design, DesignBatch
 from discodso.disco import DisCoSettings
-from discodso.errors import DeclarationError, TrainingError
+from discodso.errors import TrainingError
 from discodso.evaluation import Evaluation, Evaluator
 from discodso.method import Method, MethodSettings, Metrics
 from discodso.result import Failure, HistoryRow, Ranking, Result, StopReason
@@ -38,20 +39,13 @@ class Limits:
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        for key, least in (("budget", 1), ("patience", 1)):
-            value = getattr(self, key)
-            if key == "patience" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                raise DeclarationError(f"{key} must be an integer >= {least}, got {value!r}")
-        for key in ("target", "time_limit"):
-            value = getattr(self, key)
-            if value is not None and not (
-                isinstance(value, (int, float, np.floating)) and np.isfinite(value)
-            ):
-                raise DeclarationError(f"{key} must be a finite number, got {value!r}")
-        if self.time_limit is not None and self.time_limit <= 0:
-            raise DeclarationError(f"time_limit must be above 0 seconds, got {self.time_limit!r}")
+        require_integer("budget", self.budget, 1)
+        if self.patience is not None:
+            require_integer("patience", self.patience, 1)
+        if self.target is not None:
+            require_number("target", self.target)
+        if self.time_limit is not None:
+            require_number("time_limit", self.time_limit, above=0)
 
 
 def search(
@@ -84,10 +78,8 @@ def search(
     Ctrl-C ends the search and returns what was found.
     """
     limits = Limits(budget, target, patience, time_limit)
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise DeclarationError(f"top must be an integer >= 1, got {top!r}")
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise DeclarationError(f"seed must be an integer >= 0, got {seed!r}")
+    require_integer("top", top, 1)
+    require_integer("seed", seed, 0)
     for_method, for_objective = np.random.SeedSequence(int(seed)).spawn(2)
     run = _Run(
         limits,

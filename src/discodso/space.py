@@ -257,10 +257,10 @@ class Space:
         """Sum of the complexities of the tokens."""
         return float(sum(self.library.tokens[self.library.id(name)].complexity for name in design.tokens))
 
-    def coordinates_of_ranges(self) -> tuple[Floats, Floats]:
-        """low[P], high[P]: the declared ranges in the policy's coordinates."""
-        ids = self.library.parametrised_ids
-        return self.bounds_to_coordinates(ids, self.library.low[ids], self.library.high[ids])
+    @cached_property
+    def range_coordinates(self) -> tuple[Floats, Floats]:
+        """low[K], high[K]: the declared ranges in the policy's coordinates, NaN for discrete tokens."""
+        return self.bounds_to_coordinates(np.arange(len(self.library)), self.library.low, self.library.high)
 
     def bounds_to_coordinates(self, token: Ints, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Interval ends in the policy's coordinates."""

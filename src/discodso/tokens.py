@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 
 from discodso.arrays import Bools, Floats, Ints
+from discodso.checks import require, require_integer, require_number, require_one_of
 from discodso.errors import DeclarationError
 
 
@@ -42,16 +43,10 @@ class Token:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise DeclarationError(f"a token needs a name that is a non-empty string, got {self.name!r}")
-        if isinstance(self.arity, bool) or not isinstance(self.arity, (int, np.integer)) or self.arity < 0:
-            raise DeclarationError(f"token {self.name!r}: arity must be an integer >= 0, got {self.arity!r}")
-        if self.scale not in ("linear", "log"):
-            raise DeclarationError(
-                f"token {self.name!r}: scale must be 'linear' or 'log', got {self.scale!r}"
-            )
-        if not _is_number(self.complexity) or not math.isfinite(self.complexity):
-            raise DeclarationError(
-                f"token {self.name!r}: complexity must be a finite number, got {self.complexity!r}"
-            )
+        of_token = f"token {self.name!r}: "
+        require_integer(of_token + "arity", self.arity, 0)
+        require_one_of(of_token + "scale", self.scale, ("linear", "log"))
+        require_number(of_token + "complexity", self.complexity)
         if self.range is not None:
             object.__setattr__(self, "range", self._checked_range(self.range))
         elif self.scale == "log":
@@ -78,10 +73,6 @@ class Token:
     def parametrised(self) -> bool:
         """Whether the token carries a value."""
         return self.range is not None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -202,14 +193,9 @@ class Library:
 
 
 def _check_lengths(minimum: int, maximum: int, least: int) -> None:
-    for key, value in (("min_length", minimum), ("max_length", maximum)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-            raise DeclarationError(f"{key} must be an integer, got {value!r}")
-    if not least <= minimum <= maximum:
-        raise DeclarationError(
-            f"lengths need {least} <= min_length <= max_length, "
-            f"got min_length={minimum}, max_length={maximum}"
-        )
+    require_integer("min_length", minimum, least)
+    require_integer("max_length", maximum, 1)
+    require("min_length", minimum, minimum <= maximum, f"at most max_length = {maximum}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +216,7 @@ class FixedSequence:
     length: int
 
     def __post_init__(self) -> None:
-        _check_lengths(self.length, self.length, least=1)
+        require_integer("length", self.length, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +292,8 @@ def library_for(tokens: Iterable[Token] | Library, shape: Shape) -> Library:
             f"tokens of a sequence have arity 0, but {', '.join(with_children)} has children; use shape Tree"
         )
     if isinstance(shape, OpenSequence):
+        if library.end is not None and library.names[library.end] == shape.end:
+            return library
         if shape.end in library.names:
             raise DeclarationError(
                 f"the end token {shape.end!r} is added by OpenSequence; rename the token of that name"

@@ -65,7 +65,7 @@ def select(
     level = _average(baseline.quantile, threshold, coefficient)
     kept: Bools = finite & (rewards >= threshold)
     advantages = np.maximum(rewards[kept] - level, 0.0)
-    spread = _average(baseline.spread, float(np.sqrt(np.mean(advantages**2))), coefficient)
+    spread = _average(baseline.spread, _root_mean_square(advantages), coefficient)
     if normalise and spread > 0:
         advantages = advantages / spread
     return Selection(kept, advantages, threshold, Baseline(level, spread))
@@ -73,6 +73,11 @@ def select(
 
 def _average(old: float | None, new: float, coefficient: float) -> float:
     return new if old is None else coefficient * old + (1 - coefficient) * new
+
+
+def _root_mean_square(x: Floats) -> float:
+    largest = float(x.max())
+    return largest * float(np.sqrt(np.mean((x / largest) ** 2))) if largest > 0 else 0.0
 
 
 def policy_gradient_loss(score: Score, advantages: Floats, entropy_coefficient: float) -> Tensor:

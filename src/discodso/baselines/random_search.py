@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from discodso.arrays import Floats, Ints
+from discodso.checks import require_integer
 from discodso.design import Design, DesignBatch
 from discodso.distributions import Distribution, TruncatedNormal, Uniform
-from discodso.errors import DeclarationError
 from discodso.method import Metrics
 from discodso.policy import Emission
 from discodso.prefix import Prefix
@@ -50,18 +50,19 @@ class UniformProposer:
 
     def __init__(self, space: Space) -> None:
         self.tokens = len(space.library)
-        self.parameters_count = len(space.library.parametrised_ids)
 
     def initial_state(self, size: int) -> None:
         """There is no memory."""
         return
 
     def step(self, prefix: Prefix, state: None) -> Emission:
-        """Flat logits, standard parameters."""
-        shape = (len(prefix), self.parameters_count)
-        return Emission(
-            np.zeros((len(prefix), self.tokens), np.float32), np.zeros(shape), np.ones(shape), None
-        )
+        """Flat logits."""
+        flat = np.zeros((len(prefix), self.tokens), np.float32)
+        return Emission(flat, flat[:, :0], None)
+
+    def value_parameters(self, emission: Emission, rows: Ints, column: Ints) -> tuple[Floats, Floats]:
+        """Standard parameters, for ranges that are not finite."""
+        return np.zeros(len(rows)), np.ones(len(rows))
 
     def keep(self, state: None, rows: Ints) -> None:
         """There is no memory."""
@@ -75,8 +76,7 @@ class RandomSettings:
     batch_size: int = 1000
 
     def __post_init__(self) -> None:
-        if isinstance(self.batch_size, bool) or not isinstance(self.batch_size, int) or self.batch_size < 1:
-            raise DeclarationError(f"batch_size must be an integer >= 1, got {self.batch_size!r}")
+        require_integer("batch_size", self.batch_size, 1)
 
     def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> RandomSearch:
         """Start the method on a space."""

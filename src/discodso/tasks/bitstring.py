@@ -12,8 +12,8 @@ from types import MappingProxyType
 import numpy as np
 
 from discodso.arrays import Floats, Ints
+from discodso.checks import require_integer, require_number, require_one_of
 from discodso.design import Design, DesignBatch
-from discodso.errors import DeclarationError
 from discodso.space import Space
 from discodso.task import Task
 from discodso.tokens import FixedSequence, Token
@@ -67,12 +67,10 @@ def bitstring(length: int = 10, alpha: float = 0.9, objective: str = "f1", seed:
         objective: "f1" (many local maxima) or "f2" (discontinuous).
         seed: of the hidden solution.
     """
-    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-        raise DeclarationError(f"length must be an integer >= 1, got {length!r}")
-    if not 0 <= alpha <= 1:
-        raise DeclarationError(f"alpha must lie between 0 and 1, got {alpha!r}")
-    if objective not in OBJECTIVES:
-        raise DeclarationError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}")
+    require_integer("length", length, 1)
+    require_number("alpha", alpha, least=0, most=1)
+    require_one_of("objective", objective, tuple(OBJECTIVES))
+    require_integer("seed", seed, 0)
     rng = np.random.default_rng(np.random.SeedSequence((seed, length)))
     problem = Bitstring(rng.integers(0, 2, length), rng.random(length), float(alpha), objective)
     space = Space((Token("0", range=(0, 1)), Token("1", range=(0, 1))), FixedSequence(length))

@@ -1,0 +1,57 @@
+# Every target installs what it needs into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+REPORT := demo-report
+
+.PHONY: demo test test-slow lint format bench bench-engine bench-bitstring clean help
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# torch comes first and alone: its pin is a build for the CPU, and the rest must not look for another.
+$(VENV)/installed: $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch -c constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . -c constraints.txt
+	touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt
+	touch $@
+
+demo: $(VENV)/installed  ## search a filter and a bitstring, show them, leave a picture in demo-report/
+	@mkdir -p $(REPORT)
+	@echo "== An L-C-R ladder filter of unknown length (examples/ladder_filter.py) =="
+	$(BIN)/python examples/ladder_filter.py --calls 20000 --plot $(REPORT)/ladder.png
+	@echo "== The paper's parameterised bitstring: hidden bits and hidden numbers =="
+	$(BIN)/discodso run bitstring --length 10 --alpha 0.9 --objective f1 --calls 50000 --seed 0 \
+		--batch-size 200 --learning-rate 0.003 --learn-scale --position
+
+test: $(VENV)/installed-dev lint  ## ruff, mypy and the tests (minutes)
+	$(BIN)/python -m pytest -n 2
+
+test-slow: $(VENV)/installed-dev  ## the tests that take long
+	$(BIN)/python -m pytest -n 2 -m slow
+
+lint: $(VENV)/installed-dev  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/installed-dev  ## let ruff rewrite
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: bench-engine bench-bitstring  ## all benchmarks; results go to benchmarks/results/
+
+bench-engine: $(VENV)/installed  ## cost of sampling and training against a plain LSTM
+	$(BIN)/python benchmarks/engine.py
+
+bench-bitstring: $(VENV)/installed  ## learning on the bitstring task, 5 seeds
+	$(BIN)/python benchmarks/bitstring.py
+
+clean:  ## remove what was built, the environment included
+	rm -rf $(VENV) $(REPORT) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,54 @@
+"""Checks of settings and arguments: a bad one names its key, what was expected, and what was given."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from discodso.errors import DeclarationError
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is a whole number by type; True and 3.0 are not."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite real number by type; True and "1" are not."""
+    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return real and math.isfinite(value)
+
+
+def require(key: str, value: Any, condition: bool, expected: str) -> None:
+    """Raise DeclarationError naming the key unless the condition holds."""
+    if not condition:
+        raise DeclarationError(f"{key} must be {expected}, got {value!r}")
+
+
+def require_integer(key: str, value: Any, least: int) -> None:
+    """Require an integer of at least `least`."""
+    require(key, value, is_integer(value) and value >= least, f"an integer >= {least}")
+
+
+def require_number(
+    key: str, value: Any, *, least: float = -math.inf, most: float = math.inf, above: float = -math.inf
+) -> None:
+    """Require a finite number within limits."""
+    limits = [
+        text
+        for text, given in (
+            (f">= {least:g}", least > -math.inf),
+            (f"above {above:g}", above > -math.inf),
+            (f"<= {most:g}", most < math.inf),
+        )
+        if given
+    ]
+    good = is_number(value) and least <= value <= most and value > above
+    require(key, value, good, " and ".join(["a finite number", *limits]))
+
+
+def require_one_of(key: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Require one of some names."""
+    require(key, value, value in choices, "one of " + ", ".join(repr(choice) for choice in choices))

@@ -1,0 +1,192 @@
+"""Checks for people who write their own task, constraint or bounds: they try it and say what is wrong.
+
+    from discodso.testing import check_task
+    check_task(my_task)
+
+Every check raises AssertionError with one clear sentence, and returns None if all is well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from discodso.bounds import Bounds
+from discodso.constraints import Constraint, Prior
+from discodso.design import Design, DesignBatch
+from discodso.errors import DeclarationError, DiscodsoError
+from discodso.evaluation import Evaluator
+from discodso.prefix import Prefix
+from discodso.space import Space
+from discodso.task import Task
+
+
+def random_prefixes(space: Space, size: int = 64, seed: int = 0) -> Iterator[Prefix]:
+    """Prefixes of designs drawn uniformly under the rules of the space, from the empty one on."""
+    rng = np.random.default_rng(seed)
+    prefix = space.start(size)
+    library = space.library
+    while len(prefix):
+        yield prefix
+        options = space.options(prefix)
+        space.require_options(prefix, options)
+        weights = np.where(options.forbidden, -1.0, rng.random(options.forbidden.shape))
+        tokens = weights.argmax(axis=1)
+        rows = np.arange(len(prefix))
+        low, high = options.low[rows, tokens], options.high[rows, tokens]
+        values = np.full(len(prefix), np.nan)
+        own = np.flatnonzero(library.parametrised[tokens])
+        z_low, z_high = space.bounds_to_coordinates(tokens[own], low[own], high[own])
+        z_low, z_high = np.maximum(z_low, -3.0), np.minimum(z_high, 3.0)
+        z = z_low + rng.random(len(own)) * (z_high - z_low)
+        values[own] = np.clip(library.coordinates.to_value(tokens[own], z), low[own], high[own])
+        prefix = prefix.advance(tokens, values)
+
+
+def check_constraint(rule: Constraint | Prior | Bounds, space: Space, *, seed: int = 0) -> None:
+    """Try a constraint, prior or bounds object on random prefixes of a space.
+
+    Checks the type and shape of what it returns, that it does not change the prefix, that it answers for each
+    prefix alone as it does in a batch, that it gives the same answer twice, and that it leaves every prefix
+    something to go on with.
+    """
+    assert isinstance(rule, (Constraint, Prior, Bounds)), (
+        f"{rule!r} must be a subclass of Constraint, Prior or Bounds, got {type(rule).__name__}"
+    )
+    try:
+        rule.check(space.library, space.grammar)
+    except DeclarationError as error:
+        raise AssertionError(f"{rule.name} does not fit the space: {error}") from None
+    answer = _answer_of(rule)
+    for prefix in random_prefixes(space, seed=seed):
+        before = _snapshot(prefix)
+        try:
+            first = answer(prefix)
+            second = answer(prefix)
+        except DiscodsoError:
+            raise
+        except Exception as error:
+            where = f"{rule.name} raised {type(error).__name__}: {error}"
+            raise AssertionError(f"{where}, at position {prefix.position}") from error
+        _check_answer(rule, prefix, first)
+        same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(first, second, strict=True))
+        assert same, f"{rule.name} gave two answers for one prefix; it must not keep state between calls"
+        assert _equal(before, _snapshot(prefix)), f"{rule.name} changed the prefix, which it must only read"
+        _check_alone(rule, space, prefix, first)
+    tried = _with_rule(space, rule)
+    try:
+        for _ in random_prefixes(tried, seed=seed):
+            pass
+    except DiscodsoError as error:
+        raise AssertionError(f"{rule.name} leads into a dead end: {error}") from None
+
+
+def check_bounds(bounds: Bounds, space: Space, *, seed: int = 0) -> None:
+    """Try bounds on random prefixes of a space; see `check_constraint`."""
+    check_constraint(bounds, space, seed=seed)
+
+
+def check_task(task: Task, *, designs: int = 20, seed: int = 0) -> None:
+    """Try a task: every rule of its space, designs to JSON and back, and the objective on random designs.
+
+    Calls the objective a few times for each of `designs` designs.
+    """
+    assert isinstance(task, Task), f"expected a Task, got {type(task).__name__}"
+    space = task.space
+    rules: list[Constraint | Prior | Bounds] = [*space.constraints, *space.priors, space.bounds]
+    for rule in rules:
+        check_constraint(rule, space, seed=seed)
+    batch = _random_designs(space, designs, seed)
+    for design in batch:
+        assert Design.from_json(design.to_json()) == design, f"{design} does not survive JSON"
+        broken = space.violations(design)
+        assert not broken, f"{design} was drawn under the rules but breaks one: {broken[0]}"
+    first, second = (_rewards(task, batch, seed) for _ in range(2))
+    hint = (
+        "with the same seed" if task.stochastic else "; a random one needs stochastic=True and takes a seed"
+    )
+    for design, one, two in zip(batch, first, second, strict=True):
+        assert one == two, f"the objective gave {one} and then {two} for {design} {hint}"
+    if task.objective is not None and task.batch_objective is not None:
+        single = Task(space, task.objective, None, task.stochastic, task.worst_reward, task.name)
+        for design, one, two in zip(batch, first, _rewards(single, batch, seed), strict=True):
+            close = np.isclose(one, two, rtol=1e-9, atol=1e-12)
+            assert close, f"batch_objective gives {one} and objective gives {two} for {design}"
+
+
+def _random_designs(space: Space, size: int, seed: int) -> DesignBatch:
+    prefix = space.start(size)
+    for last in random_prefixes(space, size, seed):
+        prefix = last
+    # The traversals are shared by all prefixes of a walk, so the last one sees the finished designs.
+    t = prefix.traversals
+    return DesignBatch(space.library, t.tokens, t.values, t.lengths)
+
+
+def _rewards(task: Task, batch: DesignBatch, seed: int) -> list[float]:
+    evaluation = Evaluator(task, np.random.SeedSequence(seed)).evaluate(batch)
+    if evaluation.failures:
+        failure = evaluation.failures[0]
+        raise AssertionError(f"the objective {failure.reason}, for {failure.design}")
+    return [float(reward) for reward in evaluation.rewards]
+
+
+def _answer_of(rule: Constraint | Prior | Bounds) -> Callable[[Prefix], tuple[Any, ...]]:
+    if isinstance(rule, Constraint):
+        return lambda prefix: (rule.forbidden(prefix),)
+    if isinstance(rule, Prior):
+        return lambda prefix: (rule.logits(prefix),)
+    return rule.interval
+
+
+def _check_answer(rule: Constraint | Prior | Bounds, prefix: Prefix, answer: tuple[Any, ...]) -> None:
+    shape = (len(prefix), len(prefix.library))
+    for array in answer:
+        assert isinstance(array, np.ndarray), (
+            f"{rule.name} must return NumPy arrays, got {type(array).__name__}"
+        )
+        assert array.shape == shape, f"{rule.name} must return shape [B, K] = {shape}, got {array.shape}"
+    if isinstance(rule, Constraint):
+        assert answer[0].dtype == np.bool_, f"{rule.name} must return booleans, got {answer[0].dtype}"
+    elif isinstance(rule, Prior):
+        finite = np.issubdtype(answer[0].dtype, np.floating) and np.isfinite(answer[0]).all()
+        assert finite, f"{rule.name} must return finite floats; use a Constraint to forbid a token"
+    else:
+        low, high = answer
+        own = prefix.library.parametrised
+        known = ~(np.isnan(low[:, own]) | np.isnan(high[:, own]))
+        assert known.all(), f"{rule.name} gives NaN bounds for a parametrised token"
+
+
+def _check_alone(
+    rule: Constraint | Prior | Bounds, space: Space, prefix: Prefix, answer: tuple[Any, ...]
+) -> None:
+    for row in range(0, len(prefix), max(1, len(prefix) // 3)):
+        alone = space.start(1)
+        for token, value in zip(prefix.tokens[row], prefix.values[row], strict=True):
+            alone = alone.advance(np.array([token]), np.array([value]))
+        for together, single in zip(answer, _answer_of(rule)(alone), strict=True):
+            assert np.array_equal(together[row], single[0], equal_nan=True), (
+                f"{rule.name} answers otherwise for a prefix alone than in a batch, "
+                f"for {prefix.batch()[int(prefix.rows[row])]}"
+            )
+
+
+def _snapshot(prefix: Prefix) -> tuple[Any, ...]:
+    t = prefix.traversals
+    return tuple(array.copy() for array in (prefix.slots, t.tokens, t.values, t.parents))
+
+
+def _equal(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(first, second, strict=True))
+
+
+def _with_rule(space: Space, rule: Constraint | Prior | Bounds) -> Space:
+    if isinstance(rule, Bounds):
+        return replace(space, bounds=rule)
+    if isinstance(rule, Prior) or rule in space.rules:
+        return space
+    return replace(space, constraints=(*space.constraints, rule))

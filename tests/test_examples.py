@@ -1,0 +1,31 @@
+"""The examples run, and do what they promise, with a small budget."""
+
+from __future__ import annotations
+
+import ladder_filter
+import numpy as np
+import pytest
+
+from discodso import Design
+from discodso.testing import check_task
+
+
+def test_the_ladder_is_simulated_right():
+    """The textbook Butterworth of order 3 between 50 ohms: L = Z0 / w, C = 2 / (Z0 w), L again."""
+    w = 2 * np.pi * 1e6
+    textbook = Design.of(("series_L", 50 / w), ("shunt_C", 2 / (50 * w)), ("series_L", 50 / w))
+    np.testing.assert_allclose(ladder_filter.response(textbook), ladder_filter.butterworth(), rtol=1e-9)
+    task = ladder_filter.ladder_task(ladder_filter.butterworth())
+    assert task.objective(textbook) == pytest.approx(1 - 0.005 * 3)
+
+
+def test_the_ladder_task_passes_the_checks():
+    check_task(ladder_filter.ladder_task(ladder_filter.butterworth()))
+
+
+def test_a_small_search_finds_a_low_pass(tmp_path, capsys):
+    picture = tmp_path / "ladder.png"
+    reward = ladder_filter.main(["--calls", "3000", "--plot", str(picture)])
+    assert reward > 0.15
+    assert "elements" in capsys.readouterr().out
+    assert picture.read_bytes().startswith(b"\x89PNG")

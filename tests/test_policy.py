@@ -1,0 +1,258 @@
+"""The policy is exactly the distribution that it claims to be, on spaces small enough to enumerate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from enumeration import all_skeletons, probability_by_hand, valid_skeletons
+from scipy import stats
+from spaces import SMALL, decision_tree, mixed_sequence, symbolic
+
+from discodso import (
+    DeclarationError,
+    Design,
+    FixedSequence,
+    InvalidDesignError,
+    OpenSequence,
+    PolicySettings,
+    Space,
+    Token,
+)
+from discodso.policy import Policy
+from discodso.sampling import sample
+from discodso.trace import replay
+
+CELLS = [
+    PolicySettings(cell=cell, layers=layers, units=units)
+    for cell in ("lstm", "gru")
+    for layers, units in ((1, 32), (2, 7))
+]
+
+
+def make(space: Space, settings: PolicySettings = CELLS[0], seed: int = 0, sharpen: float = 3.0) -> Policy:
+    """A random policy with weights far enough from zero to have opinions."""
+    policy = Policy(space, settings, np.random.default_rng(seed))
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter *= sharpen
+    return policy
+
+
+def score(space, policy, designs):
+    with torch.no_grad():
+        return policy.score(replay(space, space.encode(designs)))
+
+
+def plain(skeleton) -> Design:
+    return Design(tuple(skeleton), (None,) * len(skeleton))
+
+
+@pytest.mark.parametrize("settings", CELLS, ids=lambda s: f"{s.cell}-{s.layers}x{s.units}")
+@pytest.mark.parametrize("name", SMALL)
+def test_probabilities_of_all_valid_designs_sum_to_one(name, settings):
+    space = SMALL[name]()
+    policy = make(space, settings)
+    valid = sorted(valid_skeletons(space))
+    assert len(valid) > 10
+    log_prob = score(space, policy, [plain(s) for s in valid]).log_prob.numpy()
+    assert np.exp(log_prob).sum() == pytest.approx(1, abs=1e-5)
+    assert np.all(log_prob > -math.inf)  # every valid one can be reached
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_invalid_designs_have_probability_zero_and_are_refused(name):
+    space = SMALL[name]()
+    policy = make(space)
+    valid = valid_skeletons(space)
+    invalid = [s for s in all_skeletons(space) if s not in valid]
+    assert invalid
+    for skeleton in invalid[:400]:
+        assert probability_by_hand(space, policy, skeleton) == 0
+        assert space.violations(plain(skeleton))
+        with pytest.raises(InvalidDesignError):
+            score(space, policy, [plain(skeleton)])
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_score_equals_the_product_of_masked_softmaxes(name):
+    space = SMALL[name]()
+    policy = make(space)
+    valid = sorted(valid_skeletons(space))[::3]
+    by_hand = [probability_by_hand(space, policy, s) for s in valid]
+    scored = score(space, policy, [plain(s) for s in valid]).log_prob.exp().numpy()
+    np.testing.assert_allclose(scored, by_hand, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_sample_frequencies_pass_a_chi_square_test(name):
+    space = SMALL[name]()
+    policy = make(space, sharpen=1.5)
+    drawn = sample(space, policy.stepper(), 20_000, np.random.default_rng(5)).designs
+    counts: dict = {}
+    for design in drawn:
+        counts[design.tokens] = counts.get(design.tokens, 0) + 1
+    valid = sorted(valid_skeletons(space))
+    assert set(counts) <= set(valid)
+    expected = np.exp(score(space, policy, [plain(s) for s in valid]).log_prob.numpy()) * len(drawn)
+    observed = np.array([counts.get(s, 0) for s in valid])
+    rare = expected < 5
+    observed = np.append(observed[~rare], observed[rare].sum())
+    expected = np.append(expected[~rare], expected[rare].sum())
+    keep = expected > 0
+    assert stats.chisquare(observed[keep], expected[keep] * observed.sum() / expected.sum()).pvalue > 1e-3
+
+
+BOUNDED = Space(
+    [Token("v", range=(0, 10)), Token("w", range=(1e-9, 1e-3), scale="log"), Token("d")], OpenSequence(1, 6)
+)
+HALF = Space(
+    [Token("v", range=(0, math.inf)), Token("w", range=(-math.inf, 3)), Token("d")], FixedSequence(5)
+)
+DISTRIBUTED = {
+    "normal": (symbolic(), PolicySettings()),
+    "normal, learned scale": (symbolic(), PolicySettings(learn_scale=True)),
+    "truncated": (BOUNDED, PolicySettings()),
+    "truncated, learned scale, shifted": (BOUNDED, PolicySettings(learn_scale=True, shift=0.5)),
+    "half open": (HALF, PolicySettings(learn_scale=True)),
+    "moving bounds": (decision_tree(), PolicySettings()),
+    "uniform": (BOUNDED, PolicySettings(distribution="uniform")),
+    "uniform, moving bounds": (decision_tree(), PolicySettings(distribution="uniform")),
+    "position input": (BOUNDED, PolicySettings(inputs=("position", "previous"))),
+    "no input": (BOUNDED, PolicySettings(inputs=())),
+}
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("name", DISTRIBUTED)
+def test_log_prob_when_sampled_equals_log_prob_when_scored(name, layers, cell):
+    space, settings = DISTRIBUTED[name]
+    policy = make(space, replace(settings, cell=cell, layers=layers))
+    drawn = sample(space, policy.stepper(), 300, np.random.default_rng(2))
+    assert np.isfinite(drawn.log_prob).all()
+    np.testing.assert_allclose(
+        score(space, policy, drawn.designs).log_prob.numpy(), drawn.log_prob, rtol=0, atol=1e-4
+    )
+    as_objects = [drawn.designs[i] for i in range(20)]
+    np.testing.assert_allclose(
+        score(space, policy, as_objects).log_prob.numpy(), drawn.log_prob[:20], rtol=0, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("learn_scale", [False, True])
+def test_joint_density_of_tokens_and_values_integrates_to_one(learn_scale):
+    space = mixed_sequence(-3.0, 1.0)
+    policy = make(space, PolicySettings(learn_scale=learn_scale))
+    nodes, weights = np.polynomial.legendre.leggauss(48)
+    z, w = 0.5 * (nodes + 1), 0.5 * weights  # the policy's coordinate runs over [0, 1]
+    value = -3.0 + 4.0 * z
+    total = score(space, policy, [Design.of("d", "d")]).log_prob.exp().item()
+    for first, second in (("v", "d"), ("d", "v")):
+        designs = [Design.of(*((n, v) if n == "v" else n for n in (first, second))) for v in value.tolist()]
+        total += float(score(space, policy, designs).log_prob.exp().numpy() @ w)
+    designs = [Design.of(("v", a), ("v", b)) for a in value.tolist() for b in value.tolist()]
+    total += float(score(space, policy, designs).log_prob.exp().numpy() @ np.outer(w, w).ravel())
+    assert total == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("settings", [PolicySettings(), PolicySettings(learn_scale=True, shift=0.3)])
+def test_hybrid_entropy_equals_numerical_integration(settings):
+    """H of the appendix for one position: minus the sum over tokens of the integral of p log p."""
+    space = Space(
+        [Token("v", range=(0, 1)), Token("w", range=(2, 4)), Token("d"), Token("e")], FixedSequence(1)
+    )
+    policy = make(space, settings)
+    nodes, weights = np.polynomial.legendre.leggauss(64)
+    z, w = 0.5 * (nodes + 1), 0.5 * weights
+    want = 0.0
+    for name, values in (("v", z), ("w", 2 + 2 * z)):
+        log_p = score(space, policy, [Design.of((name, float(x))) for x in values]).log_prob.numpy()
+        want -= float((np.exp(log_p) * log_p) @ w)
+    for name in ("d", "e"):
+        log_p = score(space, policy, [Design.of(name)]).log_prob.item()
+        want -= math.exp(log_p) * log_p
+    assert score(space, policy, [Design.of("d")]).entropy.item() == pytest.approx(want, abs=1e-5)
+
+
+def test_entropy_sums_over_positions_and_leaves_out_forbidden_tokens():
+    space = SMALL["open sequence"]()
+    policy = make(space)
+    design = plain(("b", "c"))
+    stepper = policy.stepper()
+    want, prefix, state = 0.0, space.start(1), stepper.initial_state(1)
+    for token in [*space.library.ids(design.tokens), space.library.end]:
+        options, emission = space.options(prefix), stepper.step(prefix, state)
+        weights = np.where(options.forbidden[0], 0, np.exp(emission.psi[0].astype(float)))
+        p = weights[weights > 0] / weights.sum()
+        want -= float((p * np.log(p)).sum())
+        state, prefix = emission.state, prefix.advance(np.array([token]), np.array([np.nan]))
+    assert score(space, policy, [design]).entropy.item() == pytest.approx(want, abs=1e-5)
+
+
+def test_entropy_of_designs_with_narrow_bounds_is_finite_and_so_are_gradients():
+    space = decision_tree(max_length=31, resolution=1e-6)
+    policy = make(space, PolicySettings(learn_scale=True), sharpen=30.0)
+    trace = replay(space, sample(space, policy.stepper(), 200, np.random.default_rng(0)).designs)
+    scored = policy.score(trace)
+    (scored.log_prob.mean() + scored.entropy.mean()).backward()
+    assert torch.isfinite(scored.log_prob).all()
+    assert torch.isfinite(scored.entropy).all()
+    assert all(torch.isfinite(p.grad).all() for p in policy.parameters())
+
+
+def test_means_forty_scales_outside_the_bounds_are_harmless():
+    space = mixed_sequence()
+    policy = make(space, PolicySettings(shift=20.0))
+    drawn = sample(space, policy.stepper(), 500, np.random.default_rng(0))
+    values = drawn.designs.values[~np.isnan(drawn.designs.values)]
+    assert np.all((values >= 0) & (values <= 1))
+    scored = policy.score(replay(space, drawn.designs))
+    (scored.log_prob.mean() + scored.entropy.mean()).backward()
+    assert np.isfinite(drawn.log_prob).all()
+    assert all(torch.isfinite(p.grad).all() for p in policy.parameters())
+
+
+def test_each_parametrised_token_has_parameters_of_its_own():
+    space = Space([Token("v", range=(0, 1)), Token("w", range=(0, 1))], FixedSequence(1))
+    policy = make(space)
+    stepper = policy.stepper()
+    emission = stepper.step(space.start(1), stepper.initial_state(1))
+    mean, scale = stepper.value_parameters(emission, np.array([0, 0]), np.array([0, 1]))
+    assert mean[0] != mean[1]
+    assert np.all(scale == 0.5)
+
+
+def test_weights_come_from_the_given_stream_and_not_from_torch():
+    space = mixed_sequence()
+    before = torch.random.get_rng_state()
+    first, second = (Policy(space, PolicySettings(), np.random.default_rng(3)) for _ in range(2))
+    assert torch.equal(before, torch.random.get_rng_state())
+    for a, b in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("bad", "word"),
+    [
+        ({"cell": "rnn"}, "cell"),
+        ({"units": 0}, "units"),
+        ({"layers": 1.5}, "layers"),
+        ({"scale": -1.0}, "scale"),
+        ({"scale": math.nan}, "scale"),
+        ({"distribution": "cauchy"}, "distribution"),
+        ({"inputs": ("previous", "grandparent")}, "inputs"),
+        ({"shift": math.inf}, "shift"),
+    ],
+)
+def test_bad_settings_name_their_key(bad, word):
+    with pytest.raises(DeclarationError, match=word):
+        PolicySettings(**bad)
+
+
+def test_uniform_needs_finite_ranges():
+    with pytest.raises(DeclarationError, match="const"):
+        Policy(symbolic(), PolicySettings(distribution="uniform"), np.random.default_rng(0))

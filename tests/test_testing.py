@@ -1,0 +1,167 @@
+"""The checks for people's own classes find what is wrong, and name it."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from spaces import decision_tree, mixed_sequence, small_open, small_tree, small_tree_with_priors, symbolic
+
+from discodso import (
+    Bounds,
+    Constraint,
+    DecisionTreeBounds,
+    ForbiddenChild,
+    NoNesting,
+    Prior,
+    SoftLength,
+    Task,
+)
+from discodso.testing import check_bounds, check_constraint, check_task
+
+
+@pytest.mark.parametrize(
+    "space",
+    [symbolic(), decision_tree(), small_open(), small_tree(), small_tree_with_priors(), mixed_sequence()],
+)
+def test_everything_that_ships_passes(space):
+    check_task(Task(space, lambda design: float(len(design))))
+
+
+class Rule(Constraint):
+    """A correct constraint to break in the tests below."""
+
+    def forbidden(self, prefix):
+        mask = prefix.forbid_nothing()
+        mask[prefix.parent == prefix.library.id("exp"), prefix.library.id("log")] = True
+        return mask
+
+
+def test_a_correct_constraint_of_ones_own_passes():
+    check_constraint(Rule(), symbolic())
+
+
+class WrongShape(Rule):
+    def forbidden(self, prefix):
+        return super().forbidden(prefix)[:, :-1]
+
+
+class WrongType(Rule):
+    def forbidden(self, prefix):
+        return super().forbidden(prefix).astype(float)
+
+
+class NotAnArray(Rule):
+    def forbidden(self, prefix):
+        return super().forbidden(prefix).tolist()
+
+
+class Raises(Rule):
+    def forbidden(self, prefix):
+        return super().forbidden(prefix) + prefix.tokens[:, 3:4]
+
+
+class Remembers(Rule):
+    calls = itertools.count()
+
+    def forbidden(self, prefix):
+        mask = super().forbidden(prefix)
+        mask[:, 0] = next(self.calls) % 2
+        return mask
+
+
+class Writes(Rule):
+    def forbidden(self, prefix):
+        prefix.open_slots[:] += 1
+        return super().forbidden(prefix)
+
+
+class LooksAtTheBatch(Rule):
+    def forbidden(self, prefix):
+        mask = super().forbidden(prefix)
+        mask[:, 0] |= len(prefix) > 10
+        return mask
+
+
+class ForbidsAll(Rule):
+    def forbidden(self, prefix):
+        mask = super().forbidden(prefix)
+        mask[prefix.parent == prefix.library.id("add")] = True
+        return mask
+
+
+class NamesUnknown(Rule):
+    def forbidden(self, prefix):
+        prefix.library.id("sine")
+        return super().forbidden(prefix)
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (WrongShape, r"shape \[B, K\]"),
+        (WrongType, "booleans"),
+        (NotAnArray, "NumPy arrays, got list"),
+        (Raises, "raised"),
+        (Remembers, "two answers"),
+        (Writes, "changed the prefix"),
+        (LooksAtTheBatch, "alone"),
+        (ForbidsAll, "dead end"),
+    ],
+)
+def test_broken_constraints_are_found_and_named(rule, words):
+    with pytest.raises(AssertionError, match=words) as caught:
+        check_constraint(rule(), symbolic())
+    assert rule.__name__ in str(caught.value)
+
+
+def test_a_constraint_for_another_space_is_found():
+    with pytest.raises(AssertionError, match="does not fit"):
+        check_constraint(NoNesting("sinh"), symbolic())
+    with pytest.raises(AssertionError, match="subclass"):
+        check_constraint("no nesting", symbolic())
+
+
+def test_priors_and_bounds_are_tried_too():
+    class Infinite(Prior):
+        def logits(self, prefix):
+            return np.full((len(prefix), len(prefix.library)), -np.inf)
+
+    class Half(Bounds):
+        def interval(self, prefix):
+            low, high = np.broadcast_arrays(prefix.library.low, np.zeros((len(prefix), len(prefix.library))))
+            return low, high * np.nan
+
+    check_constraint(SoftLength(5, 2), symbolic())
+    check_bounds(DecisionTreeBounds(), decision_tree())
+    with pytest.raises(AssertionError, match="use a Constraint"):
+        check_constraint(Infinite(), symbolic())
+    with pytest.raises(AssertionError, match="NaN"):
+        check_bounds(Half(), decision_tree())
+
+
+def test_broken_objectives_are_found():
+    space = mixed_sequence()
+    rng = np.random.default_rng(0)
+    with pytest.raises(AssertionError, match="needs stochastic=True"):
+        check_task(Task(space, lambda d: rng.random()))
+    with pytest.raises(AssertionError, match="returned None"):
+        check_task(Task(space, lambda d: None))
+    with pytest.raises(AssertionError, match="for 20 designs"):
+        check_task(Task(space, batch_objective=lambda designs: [1.0]))
+    with pytest.raises(AssertionError, match=r"batch_objective gives 2\.0 and objective gives 1\.0"):
+        check_task(Task(space, lambda d: 1.0, lambda designs: [2.0] * len(designs)))
+    with pytest.raises(AssertionError, match="with the same seed"):
+        check_task(Task(space, lambda d, seed: rng.random(), stochastic=True))
+    with pytest.raises(AssertionError, match="expected a Task"):
+        check_task(space)
+    check_task(Task(space, lambda d, seed: np.random.default_rng(seed).random(), stochastic=True))
+
+
+def test_a_rule_of_the_space_that_breaks_is_found_through_the_task():
+    from dataclasses import replace
+
+    space = replace(symbolic(), constraints=(LooksAtTheBatch(), ForbiddenChild("exp", "log")))
+    with pytest.raises(AssertionError, match="LooksAtTheBatch"):
+        check_task(Task(space, lambda d: 1.0))
