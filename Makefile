@@ -28,7 +28,7 @@ demo: $(VENV)/installed  ## search a filter and a bitstring, show them, leave a 
 	$(BIN)/python examples/ladder_filter.py --calls 20000 --plot $(REPORT)/ladder.png
 	@echo "== The paper's parameterised bitstring: hidden bits and hidden numbers =="
 	$(BIN)/discodso run bitstring --length 10 --alpha 0.9 --objective f1 --calls 50000 --seed 0 \
-		--batch-size 200 --learning-rate 0.003 --learn-scale --position
+		--learning-rate 0.006 --risk-factor 0.1 --entropy 0.1 --learn-scale --position
 
 test: $(VENV)/installed-dev lint  ## ruff, mypy and the tests (minutes)
 	$(BIN)/python -m pytest -n 2

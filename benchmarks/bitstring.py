@@ -26,15 +26,14 @@ from discodso.tasks.bitstring import bitstring
 RESULTS = Path(__file__).parent / "results"
 CASES = [(objective, alpha) for alpha in (0.9, 0.5) for objective in ("f1", "f2")]
 TUNED = DisCoSettings(
-    batch_size=200,
-    learning_rate=0.003,
+    learning_rate=0.006,
     risk_factor=0.1,
     entropy_coefficient=0.1,
     policy=PolicySettings(learn_scale=True, inputs=("previous", "position")),
 )
 METHODS: dict[str, MethodSettings] = {
     "random search": RandomSettings(),
-    "DisCo, the paper's settings, batch 1000": DisCoSettings(),
+    "DisCo, the paper's settings, batch 1000": DisCoSettings(batch_size=1000),
     "DisCo, the paper's settings, batch 100": DisCoSettings(batch_size=100),
     "DisCo, tuned": TUNED,
 }

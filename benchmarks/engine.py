@@ -126,7 +126,7 @@ def measure(batch: int, positions: int, repeats: int, *, longest: bool = False) 
 
 def memory_of_one_iteration() -> float:
     """MB over the import for ten rounds of sampling 1000 designs and training on 200 of them."""
-    disco = DisCo(symbolic_space(32), seed=0)
+    disco = DisCo(symbolic_space(32), DisCoSettings(batch_size=1000), seed=0)
     for _ in range(10):
         designs = disco.ask()
         disco.tell(designs, designs.lengths.astype(float) + np.linspace(0, 0.5, len(designs)))

@@ -70,8 +70,8 @@ def ladder_task(wanted: np.ndarray, max_elements: int = 8) -> Task:
 
 
 SETTINGS = DisCoSettings(
-    batch_size=200,
     learning_rate=0.01,
+    entropy_coefficient=0.03,
     policy=PolicySettings(learn_scale=True, inputs=("previous", "position")),
 )
 

@@ -190,6 +190,10 @@ def test_broken_weights_are_reported_not_silently_trained_on():
         disco.policy.heads.weight[0, 0] = math.nan
     with pytest.raises(TrainingError, match="non-finite log_prob of the tokens"):
         disco.tell(designs, np.arange(64.0))
+    with torch.no_grad():
+        disco.policy.heads.weight[:] = math.nan
+    with pytest.raises(TrainingError, match="NaN"):
+        disco.ask()
 
 
 @pytest.mark.parametrize(

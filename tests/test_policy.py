@@ -132,7 +132,7 @@ DISTRIBUTED = {
 def test_log_prob_when_sampled_equals_log_prob_when_scored(name, layers, cell):
     space, settings = DISTRIBUTED[name]
     policy = make(space, replace(settings, cell=cell, layers=layers))
-    drawn = sample(space, policy.stepper(), 300, np.random.default_rng(2))
+    drawn = sample(space, policy.stepper(), 300, np.random.default_rng(2), with_log_prob=True)
     assert np.isfinite(drawn.log_prob).all()
     np.testing.assert_allclose(
         score(space, policy, drawn.designs).log_prob.numpy(), drawn.log_prob, rtol=0, atol=1e-4
@@ -207,7 +207,7 @@ def test_entropy_of_designs_with_narrow_bounds_is_finite_and_so_are_gradients():
 def test_means_forty_scales_outside_the_bounds_are_harmless():
     space = mixed_sequence()
     policy = make(space, PolicySettings(shift=20.0))
-    drawn = sample(space, policy.stepper(), 500, np.random.default_rng(0))
+    drawn = sample(space, policy.stepper(), 500, np.random.default_rng(0), with_log_prob=True)
     values = drawn.designs.values[~np.isnan(drawn.designs.values)]
     assert np.all((values >= 0) & (values <= 1))
     scored = policy.score(replay(space, drawn.designs))

@@ -37,7 +37,8 @@ class DisCoSettings:
     """Hyperparameters; the defaults are the paper's, and where it is silent those of ARCHITECTURE.md.
 
     Args:
-        batch_size: N, designs for one update.
+        batch_size: N, designs for one update. Large budgets and cheap objectives can afford 1000, which costs
+            less time for each design and more designs for each step of learning.
         learning_rate: of Adam.
         entropy_coefficient: lambda_H, weight of the entropy bonus.
         risk_factor: epsilon, the share of the batch that teaches; 1 is the plain policy gradient.
@@ -48,7 +49,7 @@ class DisCoSettings:
         policy: the network and its distributions.
     """
 
-    batch_size: int = 1000
+    batch_size: int = 100
     learning_rate: float = 0.001
     entropy_coefficient: float = 0.01
     risk_factor: float = 0.2

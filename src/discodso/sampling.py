@@ -12,6 +12,7 @@ from discodso import _kernels
 from discodso.arrays import Floats, Ints
 from discodso.design import DesignBatch
 from discodso.distributions import Distribution
+from discodso.errors import TrainingError
 from discodso.policy import Emission
 from discodso.prefix import Prefix
 from discodso.space import Options, Space
@@ -41,23 +42,27 @@ class Proposer(Protocol):
 
 @dataclass(frozen=True)
 class Sample:
-    """B designs drawn from a policy, and log p(tau | theta) float[B] of each."""
+    """B designs drawn from a policy, and log p(tau | theta) float[B] of each, NaN if it was not asked for."""
 
     designs: DesignBatch
     log_prob: Floats
 
 
-def sample(space: Space, proposer: Proposer, size: int, rng: np.random.Generator) -> Sample:
+def sample(
+    space: Space, proposer: Proposer, size: int, rng: np.random.Generator, *, with_log_prob: bool = False
+) -> Sample:
     """Draw `size` designs. Finished designs leave the batch, so the cost follows the tokens drawn."""
     prefix, state = space.start(size), proposer.initial_state(size)
-    log_prob = np.zeros(size)
+    log_prob = np.full(size, 0.0 if with_log_prob else np.nan)
     while len(prefix):
         options = space.options(prefix)
         emission = proposer.step(prefix, state)
         uniform = rng.random((2, len(prefix)))
         chosen, token_log_prob = _draw_tokens(space, prefix, options, emission, uniform[0])
-        values, value_log_prob = _draw_values(space, options, proposer, emission, chosen, uniform[1])
-        log_prob[prefix.rows] += token_log_prob + value_log_prob
+        values = _draw_values(space, options, proposer, emission, chosen, uniform[1])
+        if with_log_prob:
+            log_prob[prefix.rows] += token_log_prob
+            log_prob[prefix.rows] += _value_log_prob(space, options, proposer, emission, chosen, values)
         before = prefix
         prefix = prefix.advance(chosen, values)
         state = emission.state
@@ -73,28 +78,48 @@ def _draw_tokens(
     chosen, log_prob = np.empty(len(prefix), np.int64), np.empty(len(prefix))
     stuck = _kernels.draw_tokens(logits, options.forbidden, uniform, chosen, log_prob)
     if stuck >= 0:
+        if not options.forbidden[stuck].all():
+            raise TrainingError("the network emits NaN for the tokens; try a smaller learning rate")
         space.raise_dead_end(prefix, stuck)
     return chosen, log_prob
 
 
 def _draw_values(
     space: Space, options: Options, proposer: Proposer, emission: Emission, chosen: Ints, uniform: Floats
-) -> tuple[Floats, Floats]:
-    """Values float[B], NaN for discrete tokens, and their log densities, 0 for discrete tokens."""
+) -> Floats:
+    """Values float[B], NaN for discrete tokens."""
     library = space.library
-    values, log_prob = np.full(len(chosen), np.nan), np.zeros(len(chosen))
+    values = np.full(len(chosen), np.nan)
     rows = library.parametrised[chosen].nonzero()[0]
-    if len(rows) == 0:
-        return values, log_prob
-    tokens = chosen[rows]
-    mean, scale = proposer.value_parameters(emission, rows, library.parameter_index[tokens])
-    low, high = options.low[rows, tokens], options.high[rows, tokens]
+    if len(rows):
+        tokens = chosen[rows]
+        mean, scale = proposer.value_parameters(emission, rows, library.parameter_index[tokens])
+        z_low, z_high = _bounds(space, options, rows, tokens)
+        z = proposer.distribution.sample(mean, scale, z_low, z_high, uniform[rows])
+        low, high = options.low[rows, tokens], options.high[rows, tokens]
+        values[rows] = np.minimum(np.maximum(library.coordinates.to_value(tokens, z), low), high)
+    return values
+
+
+def _value_log_prob(
+    space: Space, options: Options, proposer: Proposer, emission: Emission, chosen: Ints, values: Floats
+) -> Floats:
+    """Log densities float[B] of the values, 0 for discrete tokens."""
+    library = space.library
+    log_prob = np.zeros(len(chosen))
+    rows = library.parametrised[chosen].nonzero()[0]
+    if len(rows):
+        tokens = chosen[rows]
+        mean, scale = proposer.value_parameters(emission, rows, library.parameter_index[tokens])
+        z = library.coordinates.to_z(tokens, values[rows])
+        arrays = (z, mean, scale, *_bounds(space, options, rows, tokens))
+        log_prob[rows] = proposer.distribution.log_prob(*(torch.from_numpy(a) for a in arrays)).numpy()
+    return log_prob
+
+
+def _bounds(space: Space, options: Options, rows: Ints, tokens: Ints) -> tuple[Floats, Floats]:
+    """Interval ends in coordinates, float[N] each, for tokens[N] at rows[N]."""
     if space.has_fixed_ranges:
-        z_low, z_high = space.range_coordinates[0][tokens], space.range_coordinates[1][tokens]
-    else:
-        z_low, z_high = space.bounds_to_coordinates(tokens, low, high)
-    z = proposer.distribution.sample(mean, scale, z_low, z_high, uniform[rows])
-    values[rows] = np.minimum(np.maximum(library.coordinates.to_value(tokens, z), low), high)
-    tensors = (torch.from_numpy(array) for array in (z, mean, scale, z_low, z_high))
-    log_prob[rows] = proposer.distribution.log_prob(*tensors).numpy()
-    return values, log_prob
+        low, high = space.range_coordinates
+        return low[tokens], high[tokens]
+    return space.bounds_to_coordinates(tokens, options.low[rows, tokens], options.high[rows, tokens])

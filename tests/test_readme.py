@@ -1,0 +1,60 @@
+"""What the README shows works, and the numbers it quotes are those of the committed results."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from discodso.cli import app
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_python_blocks_run_one_after_the_other(capsys):
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(blocks) >= 3
+    names: dict = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)  # our own text
+    assert "budget" in capsys.readouterr().out
+    assert names["result"].best.reward > 0.7
+
+
+def test_the_commands_are_understood():
+    commands = re.findall(r"^\$ (discodso .*)$", README, re.MULTILINE)
+    assert commands
+    for command in commands:
+        arguments = [*shlex.split(command)[1:], "--calls", "200", "--json"]
+        outcome = CliRunner().invoke(app, arguments)
+        assert outcome.exit_code == 0, outcome.output
+        assert json.loads(outcome.stdout)["calls"] == 200
+
+
+def test_the_table_is_the_committed_one():
+    table = (ROOT / "benchmarks/results/bitstring.md").read_text()
+    rows = [line for line in table.splitlines() if line.startswith("|")]
+    assert len(rows) > 4
+    for row in rows:
+        assert row in README
+
+
+def test_the_cost_is_the_committed_one():
+    cases = json.loads((ROOT / "benchmarks/results/engine.json").read_text())["cases"]
+    assert f"{cases[0]['sampling_ratio']:.1f} times the forward pass" in README
+    assert f"{cases[0]['training_ratio']:.1f}\ntimes its forward and backward" in README
+
+
+def test_files_that_the_readme_links_to_exist():
+    for target in re.findall(r"\]\(([^)]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_make_targets_of_the_readme_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    for target in set(re.findall(r"make ([a-z-]+)", README)):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
