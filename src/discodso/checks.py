@@ -46,7 +46,7 @@ def require_number(
         if given
     ]
     good = is_number(value) and least <= value <= most and value > above
-    require(key, value, good, " and ".join(["a finite number", *limits]))
+    require(key, value, good, f"a finite number {' and '.join(limits)}".strip())
 
 
 def require_one_of(key: str, value: Any, choices: tuple[str, ...]) -> None:
