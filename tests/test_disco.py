@@ -47,6 +47,13 @@ def test_defaults_are_the_papers():
     assert p.distribution == "normal"
 
 
+def test_the_first_designs_of_a_seed_do_not_change_by_accident():
+    """A golden sample: weights and draws come from NumPy's streams, so it holds on every machine."""
+    first = DisCo(symbolic(), seed=0).ask(4)
+    assert [len(d) for d in first] == [9, 32, 26, 32]
+    assert str(first[0]) == "⟨cos, mul, mul, sub, log, one, x1, x1, x1⟩"
+
+
 def test_one_ask_and_tell_is_one_update():
     disco = DisCo(symbolic(), SMALL, seed=0)
     before = weights(disco)

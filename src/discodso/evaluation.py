@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discodso.arrays import Floats
-from discodso.design import DesignBatch
+from discodso.arrays import Bools, Floats
+from discodso.design import Design, DesignBatch
 from discodso.errors import EvaluationError
 from discodso.result import Failure
 from discodso.task import Task
+
+Outcome = float | str  # a reward, or the reason why there is none
 
 
 @dataclass(frozen=True)
@@ -28,12 +31,12 @@ class Evaluation:
     """
 
     rewards: Floats
-    failed: np.ndarray[Any, np.dtype[np.bool_]]
+    failed: Bools
     failures: tuple[Failure, ...]
     interrupted: bool
 
 
-def child_seeds(seed: np.random.SeedSequence, first: int, count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+def child_seeds(seed: np.random.SeedSequence, first: int, count: int) -> NDArray[np.uint64]:
     """Seeds of the calls first, first + 1, ...: a function of the run's seed and the number of the call only.
 
     The finaliser of SplitMix64 over a counter; 63 bits, so that any generator takes them.
@@ -45,7 +48,7 @@ def child_seeds(seed: np.random.SeedSequence, first: int, count: int) -> np.ndar
         )
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        mixed: np.ndarray[Any, np.dtype[np.uint64]] = (x ^ (x >> np.uint64(31))) >> np.uint64(1)
+        mixed: NDArray[np.uint64] = (x ^ (x >> np.uint64(31))) >> np.uint64(1)
     return mixed
 
 
@@ -76,71 +79,68 @@ class Evaluator:
         return self._evaluate_one_by_one(designs, stop)
 
     def _evaluate_one_by_one(self, designs: DesignBatch, stop: Callable[[float], bool]) -> Evaluation:
-        assert self.task.objective is not None
-        seeds = self._seeds(len(designs))
-        outcomes: list[float | str] = []
+        first, seeds = self.calls, self._seeds(len(designs))
+        outcomes: list[Outcome] = []
         interrupted = False
         try:
             for row in range(len(designs)):
                 design = designs[row]
                 self.calls += 1
-                try:
-                    value = self.task.objective(design, *(() if seeds is None else (int(seeds[row]),)))
-                    outcome = as_reward(value)
-                except (Exception, SystemExit) as error:
-                    outcome = f"raised {type(error).__name__}: {error}"
+                outcome = self._call(design, None if seeds is None else int(seeds[row]))
                 outcomes.append(outcome)
-                if isinstance(outcome, str):
-                    self._maybe_raise(outcome, designs, row)
                 if stop(outcome if isinstance(outcome, float) else self.task.worst_reward):
                     break
         except KeyboardInterrupt:
             interrupted = True
-        return self._collect(
-            designs,
-            outcomes,
-            self.calls - len(outcomes) - (interrupted and row == len(outcomes)),
-            interrupted,
-        )
+        return self._collect(designs, *_split(outcomes), first, interrupted)
+
+    def _call(self, design: Design, seed: int | None) -> Outcome:
+        assert self.task.objective is not None
+        try:
+            outcome = as_reward(self.task.objective(design, *(() if seed is None else (seed,))))
+        except (Exception, SystemExit) as error:
+            outcome = f"raised {type(error).__name__}: {error}"
+        if self._raise and isinstance(outcome, str):
+            raise EvaluationError(f"the objective {outcome}, for {design}")
+        return outcome
 
     def _evaluate_at_once(self, designs: DesignBatch) -> Evaluation:
         assert self.task.batch_objective is not None
-        seeds = self._seeds(len(designs))
-        first, count = self.calls, len(designs)
+        first, seeds, count = self.calls, self._seeds(len(designs)), len(designs)
         self.calls += count
         try:
             given = self.task.batch_objective(designs, *(() if seeds is None else (seeds,)))
-            outcomes = as_rewards(given, count)
+            rewards, reasons = as_rewards(given, count)
         except KeyboardInterrupt:
-            return self._collect(designs, [], first, interrupted=True)
+            return self._collect(designs, np.empty(0), {}, first, interrupted=True)
         except (Exception, SystemExit) as error:
-            outcomes = [f"the batch objective raised {type(error).__name__}: {error}"] * count
-        for row, outcome in enumerate(outcomes):
-            if isinstance(outcome, str):
-                self._maybe_raise(outcome, designs, row)
-        return self._collect(designs, outcomes, first, interrupted=False)
+            reason = f"the batch objective raised {type(error).__name__}: {error}"
+            rewards, reasons = _split([reason] * count)
+        if self._raise and reasons:
+            row, reason = next(iter(reasons.items()))
+            raise EvaluationError(f"{reason}, for {designs[row]}")
+        return self._collect(designs, rewards, reasons, first, interrupted=False)
 
-    def _seeds(self, count: int) -> np.ndarray[Any, np.dtype[np.uint64]] | None:
+    def _seeds(self, count: int) -> NDArray[np.uint64] | None:
         return child_seeds(self._seed, self.calls, count) if self.task.stochastic else None
 
-    def _maybe_raise(self, reason: str, designs: DesignBatch, row: int) -> None:
-        if self._raise:
-            raise EvaluationError(f"the objective {reason}, for {designs[row]}")
-
     def _collect(
-        self, designs: DesignBatch, outcomes: list[float | str], first: int, interrupted: bool
+        self, designs: DesignBatch, rewards: Floats, reasons: dict[int, str], first: int, interrupted: bool
     ) -> Evaluation:
-        failed = np.array([isinstance(outcome, str) for outcome in outcomes], dtype=np.bool_)
-        worst = self.task.worst_reward
-        rewards = np.array([worst if isinstance(outcome, str) else outcome for outcome in outcomes])
-        failures = tuple(
-            Failure(first + row, designs[row], str(outcomes[row])) for row in np.flatnonzero(failed).tolist()
-        )
-        self.failure_count += len(failures)
-        return Evaluation(rewards.astype(np.float64), failed, failures, interrupted)
+        failed = np.zeros(len(rewards), np.bool_)
+        failed[list(reasons)] = True
+        self.failure_count += len(reasons)
+        failures = tuple(Failure(first + row, designs[row], reason) for row, reason in reasons.items())
+        return Evaluation(np.where(failed, self.task.worst_reward, rewards), failed, failures, interrupted)
 
 
-def as_reward(value: Any) -> float | str:
+def _split(outcomes: list[Outcome]) -> tuple[Floats, dict[int, str]]:
+    """Rewards float[n], NaN where there is none, and the reasons of those by row."""
+    reasons = {row: outcome for row, outcome in enumerate(outcomes) if isinstance(outcome, str)}
+    return np.array([math.nan if isinstance(o, str) else o for o in outcomes], dtype=np.float64), reasons
+
+
+def as_reward(value: Any) -> Outcome:
     """A finite float, or what is wrong with what the objective returned."""
     if isinstance(value, (str, bytes)) or value is None:
         return f"returned {value!r} instead of a number"
@@ -153,17 +153,17 @@ def as_reward(value: Any) -> float | str:
     return number if math.isfinite(number) else f"returned {number}"
 
 
-def as_rewards(given: Any, count: int) -> list[float | str]:
-    """One outcome for each design from what a batch objective returned."""
-    array = given if isinstance(given, np.ndarray) else None
-    if array is not None and array.dtype.kind in "fiub" and array.shape == (count,):
-        numbers = array.astype(np.float64).tolist()
-        return [x if math.isfinite(x) else f"returned {x}" for x in numbers]
+def as_rewards(given: Any, count: int) -> tuple[Floats, dict[int, str]]:
+    """Rewards float[count] from what a batch objective returned, and what is wrong with some of them."""
+    if isinstance(given, np.ndarray) and given.dtype.kind in "fiub" and given.shape == (count,):
+        rewards = given.astype(np.float64)
+        bad = np.flatnonzero(~np.isfinite(rewards)).tolist()
+        return rewards, {row: f"returned {rewards[row]}" for row in bad}
     try:
         values = [] if isinstance(given, (str, bytes)) else list(given)
     except TypeError:
         values = []
     if len(values) != count:
         what = f"{len(values)} rewards" if values else repr(given)[:80]
-        return [f"the batch objective returned {what} for {count} designs"] * count
-    return [as_reward(value) for value in values]
+        return _split([f"the batch objective returned {what} for {count} designs"] * count)
+    return _split([as_reward(value) for value in values])
