@@ -111,7 +111,7 @@ def test_a_batch_objective_with_some_bad_entries():
 
     result = search(Task(small_fixed(), batch_objective=objective), budget=150, seed=0, method=METHOD)
     assert result.failure_count == 9
-    assert [f.call for f in result.failures] == [3, 4, 5, 53, 54, 55, 103, 104, 105]
+    assert [f.call for f in result.failures] == [4, 5, 6, 54, 55, 56, 104, 105, 106]
     assert result.best.reward == 2
 
 

@@ -62,13 +62,13 @@ def test_a_target_ends_the_search_at_the_call_that_reached_it():
     result = search(Task(small_fixed(), count_a), budget=1000, target=2.0, method=METHOD)
     assert result.stop is StopReason.TARGET
     assert result.best.reward == 2
-    assert result.calls == result.best.call + 1
+    assert result.calls == result.best.call
 
 
 def test_patience_counts_calls_without_a_better_design():
     result = search(Task(small_fixed(), lambda d: 1.0), budget=10_000, patience=120, method=METHOD)
     assert result.stop is StopReason.PATIENCE
-    assert result.calls == 150  # checked after every batch of 50, the best is call 0
+    assert result.calls == 150  # checked after every batch of 50, the best is call 1
 
 
 def test_a_time_limit_is_kept_within_one_objective_call():
@@ -137,7 +137,7 @@ def test_initial_designs_are_evaluated_first_and_counted():
     result = search(task, budget=60, initial_designs=start, method=METHOD)
     assert seen[:2] == start
     assert result.calls == 60
-    assert result.best.call == 0
+    assert result.best.call == 1
     with pytest.raises(InvalidDesignError, match="Repeat"):
         search(task, budget=60, initial_designs=[Design.of("b", "b", "b", "b")], method=METHOD)
     assert search(task, budget=1, initial_designs=start, method=METHOD).calls == 1

@@ -79,7 +79,7 @@ class Evaluator:
         return self._evaluate_one_by_one(designs, stop)
 
     def _evaluate_one_by_one(self, designs: DesignBatch, stop: Callable[[float], bool]) -> Evaluation:
-        first, seeds = self.calls, self._seeds(len(designs))
+        before, seeds = self.calls, self._seeds(len(designs))
         outcomes: list[Outcome] = []
         interrupted = False
         try:
@@ -92,7 +92,7 @@ class Evaluator:
                     break
         except KeyboardInterrupt:
             interrupted = True
-        return self._collect(designs, *_split(outcomes), first, interrupted)
+        return self._collect(designs, *_split(outcomes), before, interrupted)
 
     def _call(self, design: Design, seed: int | None) -> Outcome:
         assert self.task.objective is not None
@@ -106,31 +106,31 @@ class Evaluator:
 
     def _evaluate_at_once(self, designs: DesignBatch) -> Evaluation:
         assert self.task.batch_objective is not None
-        first, seeds, count = self.calls, self._seeds(len(designs)), len(designs)
+        before, seeds, count = self.calls, self._seeds(len(designs)), len(designs)
         self.calls += count
         try:
             given = self.task.batch_objective(designs, *(() if seeds is None else (seeds,)))
             rewards, reasons = as_rewards(given, count)
         except KeyboardInterrupt:
-            return self._collect(designs, np.empty(0), {}, first, interrupted=True)
+            return self._collect(designs, np.empty(0), {}, before, interrupted=True)
         except (Exception, SystemExit) as error:
             reason = f"the batch objective raised {type(error).__name__}: {error}"
             rewards, reasons = _split([reason] * count)
         if self._raise and reasons:
             row, reason = next(iter(reasons.items()))
             raise EvaluationError(f"{reason}, for {designs[row]}")
-        return self._collect(designs, rewards, reasons, first, interrupted=False)
+        return self._collect(designs, rewards, reasons, before, interrupted=False)
 
     def _seeds(self, count: int) -> NDArray[np.uint64] | None:
         return child_seeds(self._seed, self.calls, count) if self.task.stochastic else None
 
     def _collect(
-        self, designs: DesignBatch, rewards: Floats, reasons: dict[int, str], first: int, interrupted: bool
+        self, designs: DesignBatch, rewards: Floats, reasons: dict[int, str], before: int, interrupted: bool
     ) -> Evaluation:
         failed = np.zeros(len(rewards), np.bool_)
         failed[list(reasons)] = True
         self.failure_count += len(reasons)
-        failures = tuple(Failure(first + row, designs[row], reason) for row, reason in reasons.items())
+        failures = tuple(Failure(before + row + 1, designs[row], reason) for row, reason in reasons.items())
         return Evaluation(np.where(failed, self.task.worst_reward, rewards), failed, failures, interrupted)
 
 

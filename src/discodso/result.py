@@ -27,7 +27,7 @@ class StopReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A design with its reward, and the number of the objective call that gave it."""
+    """A design with its reward, and the number of the objective call that gave it, counted from 1."""
 
     design: Design
     reward: float
@@ -40,7 +40,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An evaluation that gave no reward: which call, which design, what happened."""
+    """An evaluation that gave no reward: which call (counted from 1), which design, what happened."""
 
     call: int
     design: Design
@@ -123,7 +123,7 @@ class Ranking:
         self.size = size
         self._scored: list[Scored] = []
 
-    def add(self, designs: DesignBatch, rewards: Floats, first_call: int) -> None:
+    def add(self, designs: DesignBatch, rewards: Floats, calls_before: int) -> None:
         """Take designs with their rewards; non-finite rewards are passed over."""
         floor = self._scored[-1].reward if len(self._scored) == self.size else -math.inf
         candidates = np.flatnonzero(np.isfinite(rewards) & (rewards > floor))
@@ -133,7 +133,7 @@ class Ranking:
         for row in order.tolist():
             if taken == self.size:
                 break
-            scored = Scored(designs[row], float(rewards[row]), first_call + row)
+            scored = Scored(designs[row], float(rewards[row]), calls_before + row + 1)
             if scored.design in known:
                 if known[scored.design].reward < scored.reward:
                     known[scored.design] = scored

@@ -164,7 +164,7 @@ class _Run:
             return StopReason.BUDGET
         if self._out_of_time():
             return StopReason.TIME
-        last_better = 0 if best is None else best.call + 1
+        last_better = 0 if best is None else best.call
         if self.limits.patience is not None and self.evaluator.calls - last_better >= self.limits.patience:
             return StopReason.PATIENCE
         return None
