@@ -35,7 +35,19 @@ def test_json_is_for_programs():
     assert done.stderr == ""
     assert result["calls"] == 500
     assert result["stop"] == "budget"
-    assert len(result["best"]["tokens"]) == 4
+    assert len(result["best"]["design"]["tokens"]) == 4
+
+
+def test_a_run_that_broke_down_does_not_exit_with_zero():
+    done = run(*"run bitstring --calls 3000 --learning-rate 1e30".split())
+    assert done.returncode == 1
+    assert "non-finite" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_python_m_discodso_is_the_same_command():
+    module = [sys.executable, "-m", "discodso", "--version"]
+    assert subprocess.run(module, capture_output=True, text=True, check=True).stdout.startswith("discodso")
 
 
 def test_help_and_version():

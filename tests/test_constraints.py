@@ -207,6 +207,19 @@ def test_uniform_arity_makes_arities_equally_likely():
     np.testing.assert_allclose(shares, 1 / 3, atol=0.02)
 
 
+def test_hopeless_designs_with_many_children_are_reported():
+    space = Space([Token("f", 5), Token("x")], Tree(1, 7))
+    assert "Length" in space.violations(Design.of(*["f"] * 6))[0].rule
+
+
+def test_counts_beyond_the_length_cost_nothing_and_absurd_tables_are_refused():
+    Space([Token("a"), Token("b")], FixedSequence(32), [Repeat("a", at_most=10**8)])
+    with pytest.raises(DeadEndError, match="Repeat"):
+        Space([Token("a"), Token("b")], FixedSequence(32), [Repeat("a", at_least=10**8)])
+    with pytest.raises(DeclarationError, match="lower max_length"):
+        Space([Token("add", 2), Token("x")], Tree(1, 2000), [Repeat("x", at_most=900)])
+
+
 def test_required_is_at_least_one():
     assert Required("x") == Repeat("x", at_least=1)
 

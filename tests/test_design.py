@@ -55,6 +55,32 @@ def test_malformed_json_is_refused_with_one_line(text):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Design.of(("v", "0.5")), "must be a finite number, got '0.5'"),
+        (lambda: Design.of(("v", math.nan)), "must be a finite number, got nan"),
+        (lambda: Design.of(("v", True)), "must be a finite number"),
+        (lambda: Design.of(3), "expected a name or a pair"),
+        (lambda: Design.of(("v", 1, 2)), "expected a name or a pair"),
+        (lambda: Design.of([("v", 0.5)]), "expected a name or a pair"),
+        (lambda: Design((3,), (None,)), "are names, got 3"),
+        (lambda: Design("ab", (None, None)), "must be a tuple"),
+    ],
+)
+def test_a_design_of_wrong_parts_is_refused(make, words):
+    with pytest.raises(InvalidDesignError, match=words):
+        make()
+
+
+def test_lists_and_numpy_numbers_are_made_plain():
+    design = Design(["v"], [np.float32(0.5)])
+    assert design == Design.of(("v", 0.5))
+    assert hash(design) == hash(Design.of(("v", 0.5)))
+    assert type(design.values[0]) is float
+    assert Design.from_json(Design.of(("v", np.int64(2))).to_json()) == Design.of(("v", 2.0))
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.text(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -13,15 +14,20 @@ from spaces import decision_tree, small_open, symbolic
 from discodso import (
     DeclarationError,
     Design,
+    DesignBatch,
     DisCo,
     DisCoSettings,
     FixedSequence,
     InvalidDesignError,
     PolicySettings,
+    Repeat,
     Space,
+    Task,
     Token,
     TrainingError,
+    search,
 )
+from discodso.training import Baseline
 
 SMALL = DisCoSettings(batch_size=64, policy=PolicySettings(units=8))
 
@@ -109,6 +115,31 @@ def test_designs_never_asked_for_teach():
     assert sum(d == wanted for d in disco.ask(200)) > 40
 
 
+@pytest.mark.parametrize(
+    ("do", "words"),
+    [
+        (lambda disco: disco.ask(-1), "size must be an integer >= 1"),
+        (lambda disco: disco.ask(1.5), "size must be"),
+        (lambda disco: disco.tell(disco.ask(1), ["x"]), "one number for each design"),
+        (lambda disco: DisCo(disco.space, 5), "settings must be a DisCoSettings"),
+        (lambda disco: DisCo(disco), "space must be a Space"),
+        (lambda disco: DisCo(disco.space, seed=-1), "seed must be an integer >= 0"),
+        (lambda disco: DisCo(disco.space, seed="x"), "seed must be an integer >= 0"),
+    ],
+)
+def test_ordinary_mistakes_get_one_line(do, words):
+    with pytest.raises(DeclarationError, match=words):
+        do(DisCo(small_open(), SMALL))
+
+
+def test_designs_may_come_from_a_generator_and_settings_from_numpy():
+    disco = DisCo(
+        small_open(), DisCoSettings(batch_size=np.int64(5), policy=PolicySettings(units=np.int64(4)))
+    )
+    designs = list(disco.ask())
+    assert disco.tell((d for d in designs), np.arange(5.0)) is not None
+
+
 def test_told_designs_must_belong_to_the_space():
     disco = DisCo(symbolic(), SMALL, seed=0)
     with pytest.raises(InvalidDesignError, match="NoNesting"):
@@ -188,6 +219,91 @@ def test_extreme_rewards_and_values_give_finite_updates():
         metrics = disco.tell(designs, np.linspace(-1, 1, 64) * scale)
         assert math.isfinite(metrics.loss)
         assert np.isfinite(weights(disco)).all()
+
+
+@pytest.mark.parametrize("constant", [100.0, 1e4, 1e200])
+def test_one_absurd_value_does_not_stall_learning(constant):
+    space = Space([Token("c", range=(-math.inf, math.inf)), Token("a"), Token("b")], FixedSequence(4))
+    task = Task(space, lambda d: sum(name == "ab"[i % 2] for i, name in enumerate(d.tokens)) / 4)
+    start = [Design.of("a", "b", "a", ("c", constant))]
+    settings = DisCoSettings(learning_rate=0.01, policy=PolicySettings(units=16))
+    result = search(task, budget=6000, method=settings, initial_designs=start)
+    assert result.history[-1].mean > 0.85
+
+
+def test_long_gradients_are_shortened_and_reported():
+    disco = DisCo(symbolic(), replace(SMALL, max_gradient_norm=1e-3), seed=0)
+    designs = disco.ask()
+    assert disco.tell(designs, np.arange(64.0)).gradient_norm > 1e-3
+    square = sum(float(p.grad.square().sum()) for p in disco.policy.parameters())
+    assert math.sqrt(square) == pytest.approx(1e-3, rel=1e-4)
+
+
+def test_a_batch_of_another_space_is_refused_and_changes_nothing():
+    long, short = (Space([Token("x", range=(0, 1)), Token("a")], FixedSequence(n)) for n in (5, 3))
+    disco = DisCo(short, replace(SMALL, batch_size=20), seed=0)
+    with pytest.raises(InvalidDesignError, match="longer"):
+        disco.tell(DisCo(long).ask(20), np.arange(20.0))
+    free = DisCo(Space(short.library, FixedSequence(3)), SMALL).ask(20)
+    ruled = DisCo(Space(short.library, FixedSequence(3), [Repeat("a", at_most=0)]), SMALL)
+    with pytest.raises(InvalidDesignError, match="Repeat"):
+        ruled.tell(free, np.arange(20.0))
+    assert (disco.baseline, disco._pool, disco.updates) == (Baseline(), None, 0)
+
+
+def test_rewards_are_copied_when_told():
+    disco = DisCo(small_open(), replace(SMALL, batch_size=20), seed=0)
+    designs, buffer = disco.ask(20), np.full(10, 100.0)
+    disco.tell(designs[:10], buffer)
+    buffer[:] = 0
+    assert disco.tell(designs[10:], buffer).quantile == 100
+
+
+def test_designs_that_were_asked_for_cannot_be_changed():
+    designs = DisCo(symbolic(), SMALL, seed=0).ask(5)
+    with pytest.raises(ValueError, match="read-only"):
+        designs.values[0, 0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        designs[1:3].tokens[0, 0] = 1
+
+
+def test_a_value_that_is_not_a_number_is_refused():
+    space = Space([Token("x", range=(0, 1))], FixedSequence(2))
+    broken = DesignBatch(space.library, np.zeros((1, 2), np.int64), np.array([[0.5, np.nan]]), np.array([2]))
+    with pytest.raises(InvalidDesignError, match="outside"):
+        DisCo(space, SMALL).tell(broken, [1.0])
+
+
+def test_the_state_of_torch_around_a_run_does_not_matter():
+    def first_weights():
+        disco = DisCo(symbolic(), SMALL, seed=0)
+        designs = disco.ask()
+        disco.tell(designs, np.arange(64.0))
+        return weights(disco)
+
+    plain = first_weights()
+    with torch.no_grad():
+        assert np.array_equal(plain, first_weights())
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert np.array_equal(plain, first_weights())
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_the_same_seed_sequence_gives_the_same_run_twice():
+    sequence = np.random.SeedSequence(7)
+    first, second = (DisCo(symbolic(), SMALL, seed=sequence).ask(5) for _ in range(2))
+    assert list(first) == list(second)
+
+
+def test_two_threads_at_once_do_not_interfere():
+    def run(seed):
+        return search(Task(symbolic(), length_reward), budget=640, seed=seed, method=SMALL).top
+
+    alone = [run(seed) for seed in (1, 2)]
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(run, (1, 2))) == alone
 
 
 def test_broken_weights_are_reported_not_silently_trained_on():

@@ -20,7 +20,7 @@ def tensors(*numbers):
 def exact(z, mean, scale, low, high):
     """log density, its derivative in the mean, and the entropy, in 80 digits."""
     with mpmath.workdps(80):
-        z, mean, scale, low, high = (mpmath.mpf(float(x)) for x in (z, mean, scale, low, high))
+        z, mean, scale, low, high = (mpmath.mpf(x) for x in (z, mean, scale, low, high))
         a, b = (low - mean) / scale, (high - mean) / scale
         sign = 1
         if a < 0 and abs(a) > abs(b):  # erfc keeps its digits on the positive side
@@ -41,7 +41,7 @@ def exact(z, mean, scale, low, high):
         entropy = mpmath.log(mpmath.sqrt(2 * mpmath.pi * mpmath.e) * scale * mass) + (
             times_density(a) - times_density(b)
         ) / (2 * mass)
-        return float(log_density), float(slope), float(entropy)
+        return log_density, slope, entropy
 
 
 OFFSETS = (-40.0, -12.0, -5.0, -1.0, -0.3, 0.0, 0.2, 1.0, 5.0, 12.0, 40.0)
@@ -62,7 +62,7 @@ def test_truncated_normal_is_exact_in_tails_and_narrow_intervals(offset, width, 
     entropy = TruncatedNormal().entropy(m, s, lo, hi)
     slopes = torch.autograd.grad(log_prob, (m, s))
     entropy_slopes = torch.autograd.grad(entropy, (m, s))
-    want_log_prob, want_slope, want_entropy = exact(z, mean, scale, low, high)
+    want_log_prob, want_slope, want_entropy = (float(x) for x in exact(z, mean, scale, low, high))
     assert log_prob.item() == pytest.approx(want_log_prob, rel=1e-8, abs=1e-8)
     assert entropy.item() == pytest.approx(want_entropy, rel=1e-7, abs=1e-7)
     assert slopes[0].item() == pytest.approx(want_slope, rel=1e-6, abs=2e-6 / scale)
@@ -139,6 +139,28 @@ def test_entropy_equals_numerical_integration(mean, low, high):
 
     want, _ = integrate.quad(integrand, low, high, epsabs=1e-11)
     assert TruncatedNormal().entropy(*tensors(mean, 0.5, low, high)).item() == pytest.approx(want, abs=1e-8)
+
+
+@pytest.mark.parametrize("away", [3.5, 10.0, 100.0, 1e4, 1e6])
+@pytest.mark.parametrize("side", [-1, 1])
+def test_gradients_of_the_entropy_are_exact_far_in_the_tails(away, side):
+    """Where the closed form loses c^2 in digits, with c the distance in scales; against 80 digits."""
+    scale = 1e-2
+    mean = -away * scale if side < 0 else 1 + away * scale
+    m, s, low, high = tensors(mean, scale, 0, 1)
+    m.requires_grad_()
+    s.requires_grad_()
+    slopes = torch.autograd.grad(TruncatedNormal().entropy(m, s, low, high), (m, s))
+
+    with mpmath.workdps(80):
+        step = mpmath.mpf(10) ** -30
+        want = []
+        for by_mean, by_scale in ((step, 0), (0, step)):
+            up, down = (
+                exact(0.5, mean + sign * by_mean, scale + sign * by_scale, 0, 1)[2] for sign in (1, -1)
+            )
+            want.append(float((up - down) / (2 * step)))
+    assert [slope.item() for slope in slopes] == pytest.approx(want, rel=1e-6)
 
 
 def test_gradients_of_a_batch_match_finite_differences():

@@ -35,6 +35,15 @@ def raise_error():
     raise RuntimeError("the simulator crashed")
 
 
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError("no message")
+
+
+def raise_unprintable():
+    raise Unprintable
+
+
 def raise_exit():
     raise SystemExit(3)
 
@@ -50,8 +59,11 @@ BAD = {
     "array": (lambda: np.zeros(2), r"returned an array of shape (2,) instead of a number"),
     "complex": (lambda: 1j, "returned a complex instead of a number"),
     "list": (lambda: [1.0], "returned an array of shape (1,) instead of a number"),
+    "numpy complex": (lambda: np.complex128(1), "returned a complex128 instead of a number"),
+    "text in an array": (lambda: np.array("3"), "returned a ndarray instead of a number"),
+    "unprintable": (lambda: raise_unprintable(), "raised Unprintable: (its message cannot be shown)"),
     "object": (object, "returned a object instead of a number"),
-    "huge": (lambda: 10**400, "returned a int instead of a number"),
+    "huge": (lambda: 10**400, "returned a number too large for a float"),
 }
 
 
@@ -65,7 +77,7 @@ def test_a_bad_objective_is_recorded_and_the_run_goes_on(kind):
     assert result.history[-1].failures == result.failure_count
     assert len(result.failures) == min(100, result.failure_count)
     for failure in result.failures:
-        assert failure.reason == reason
+        assert failure.reason.startswith(reason)
         assert failure.design.tokens[0] == "b"
     assert all(math.isfinite(row.mean) for row in result.history)
 
@@ -76,7 +88,8 @@ def test_an_objective_that_always_fails_spends_its_budget_and_says_so(kind):
     result = search(Task(small_fixed(), lambda design: what()), budget=120, seed=0, method=METHOD)
     assert (result.best, result.top) == (None, ())
     assert result.calls == result.failure_count == 120
-    assert result.failures[0].reason == reason
+    assert result.failures[0].reason.startswith(reason)
+    assert f"every evaluation failed, the first because the objective {reason}" in result.sentence
 
 
 def batch_of(good_values):
@@ -90,6 +103,7 @@ BAD_BATCHES = {
     "a number": (lambda r: 1.0, "returned 1.0 for 50 designs"),
     "None": (lambda r: None, "returned None for 50 designs"),
     "a string": (lambda r: "x" * 50, "returned 'xxx"),
+    "a dictionary": (lambda r: dict.fromkeys(range(50), 1.0), "returned {0: 1.0"),
     "a matrix": (lambda r: np.zeros((50, 2)), "returned an array of shape (2,)"),
 }
 
@@ -101,6 +115,11 @@ def test_a_batch_objective_that_breaks_its_contract(kind):
     result = search(task, budget=150, seed=0, method=METHOD)
     assert result.calls == result.failure_count == 150
     assert reason in result.failures[0].reason
+
+
+def test_a_failure_tells_the_line_that_raised():
+    result = search(Task(small_fixed(), sometimes(raise_error)), budget=100, method=METHOD)
+    assert "(test_evaluation.py, line " in result.failures[0].reason
 
 
 def test_a_batch_objective_with_some_bad_entries():
@@ -122,6 +141,21 @@ def test_single_and_batch_objectives_give_the_same_run():
     )
     assert single.top == batch.top
     assert [row.mean for row in single.history] == [row.mean for row in batch.history]
+
+
+def test_a_failure_does_not_reach_the_target():
+    task = Task(small_fixed(), sometimes(raise_error), worst_reward=9.0)
+    result = search(task, budget=200, target=5.0, method=METHOD)
+    assert len(result.history) == 4
+
+
+def test_a_batch_objective_cannot_change_the_designs():
+    def objective(designs):
+        designs.values.sort(axis=1)
+        return np.zeros(len(designs))
+
+    result = search(Task(mixed_sequence(), batch_objective=objective), budget=50, method=METHOD)
+    assert "read-only" in result.failures[0].reason
 
 
 def test_failures_can_be_made_to_end_the_run():

@@ -19,6 +19,7 @@ from discodso import (
     InvalidDesignError,
     OpenSequence,
     PolicySettings,
+    SoftLength,
     Space,
     Token,
 )
@@ -112,7 +113,9 @@ BOUNDED = Space(
 HALF = Space(
     [Token("v", range=(0, math.inf)), Token("w", range=(-math.inf, 3)), Token("d")], FixedSequence(5)
 )
+STEEP = Space([Token("v", range=(0, 1)), Token("d")], OpenSequence(1, 12), priors=[SoftLength(5, 0.03)])
 DISTRIBUTED = {
+    "steep prior": (STEEP, PolicySettings()),
     "normal": (symbolic(), PolicySettings()),
     "normal, learned scale": (symbolic(), PolicySettings(learn_scale=True)),
     "truncated": (BOUNDED, PolicySettings()),

@@ -13,13 +13,17 @@ import pytest
 from spaces import decision_tree, mixed_sequence, small_fixed, symbolic
 
 from discodso import (
+    Constraint,
     DeclarationError,
     Design,
     DisCoSettings,
+    FixedSequence,
     InvalidDesignError,
     PolicySettings,
+    Space,
     StopReason,
     Task,
+    Token,
     search,
 )
 from discodso.baselines.random_search import RandomSettings
@@ -130,6 +134,33 @@ def test_training_that_breaks_down_is_a_stop_reason_with_the_cause(monkeypatch):
     assert result.calls == 50
 
 
+class RarelyStuck(Constraint):
+    """Nothing may follow a value above 0.99."""
+
+    def forbidden(self, prefix):
+        mask = prefix.forbid_nothing()
+        if prefix.position:
+            mask[np.nan_to_num(prefix.values[:, -1]) > 0.99] = True
+        return mask
+
+
+def test_a_dead_end_after_some_calls_returns_what_was_found():
+    space = Space([Token("v", range=(0, 1)), Token("d")], FixedSequence(3), [RarelyStuck()])
+    result = search(Task(space, near), budget=100_000, method=METHOD)
+    assert result.stop is StopReason.DEAD_END
+    assert "RarelyStuck forbids v, d" in result.sentence
+    assert result.best is not None
+    assert 0 < result.calls == result.history[-1].calls
+
+
+@pytest.mark.parametrize("size", [1e308, -1e308, 1e-308])
+def test_extreme_rewards_do_not_break_a_run(size):
+    task = Task(small_fixed(), lambda d: (len(set(d.tokens)) - 2) * size)
+    result = search(task, budget=300, method=METHOD)
+    assert result.stop is StopReason.BUDGET
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
 def test_initial_designs_are_evaluated_first_and_counted():
     seen = []
     start = [Design.of("a", "b", "a", "c"), Design.of("b", "b", "a", "c")]
@@ -141,6 +172,8 @@ def test_initial_designs_are_evaluated_first_and_counted():
     with pytest.raises(InvalidDesignError, match="Repeat"):
         search(task, budget=60, initial_designs=[Design.of("b", "b", "b", "b")], method=METHOD)
     assert search(task, budget=1, initial_designs=start, method=METHOD).calls == 1
+    with pytest.raises(InvalidDesignError, match="Repeat"):
+        search(task, budget=1, initial_designs=[*start, Design.of("b", "b", "b", "b")], method=METHOD)
 
 
 def test_top_designs_are_distinct_and_sorted():
@@ -235,8 +268,29 @@ def test_bad_arguments_name_their_key(bad, word):
 
 
 @pytest.mark.parametrize(
+    ("do", "words"),
+    [
+        (lambda: search(mixed_sequence(), budget=9), "task must be a Task"),
+        (lambda: search(NEAR, budget=9, method=PolicySettings()), "method must be the settings of a method"),
+        (lambda: search(NEAR, budget=9, callback=3), "callback must be a function"),
+        (lambda: search(NEAR, budget=9, initial_designs=Design.of("d", "d")), "put it in a list"),
+    ],
+)
+def test_ordinary_mistakes_get_one_line(do, words):
+    with pytest.raises(DeclarationError, match=words):
+        do()
+
+
+def test_a_result_says_what_it_is_and_its_designs_load_back():
+    result = search(NEAR, budget=60, method=METHOD)
+    assert repr(result).startswith("<Result: best ")
+    assert Design.from_dict(result.to_dict()["best"]["design"]) == result.best.design
+
+
+@pytest.mark.parametrize(
     ("declare", "word"),
     [
+        (lambda: Task(mixed_sequence(), near, worst_reward="x"), "worst_reward"),
         (lambda: Task("space", near), "space"),
         (lambda: Task(mixed_sequence()), "objective"),
         (lambda: Task(mixed_sequence(), 3), "functions"),

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from spaces import decision_tree, small_fixed, small_open, small_tree, symbolic
 
-from discodso import Design, InvalidDesignError
+from discodso import (
+    Constraint,
+    DeclarationError,
+    Design,
+    FixedSequence,
+    ForbiddenChild,
+    InvalidDesignError,
+    OpenSequence,
+    Prior,
+    Repeat,
+    Required,
+    SoftLength,
+    Space,
+    Token,
+    Tree,
+)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +57,6 @@ def test_a_valid_design_has_no_violations():
         (Design.of("plus", "x1", "x2"), "has no token"),
         (Design.of("add", ("x1", 2.0), "x2"), "takes no value"),
         (Design.of("add", "const", "x2"), "needs a value"),
-        (Design.of("sin", ("const", float("nan"))), "not finite"),
         ("sin", "expected a Design"),
     ],
 )
@@ -57,6 +72,57 @@ def test_designs_of_other_spaces_and_too_long_ones_are_refused():
         small_fixed().encode([Design.of(*"abcabc")])
     with pytest.raises(InvalidDesignError, match="implied"):
         small_open().encode([Design.of("b", "c", "end")])
+
+
+def test_violations_do_not_blame_rules_that_hold():
+    """A design that is too short breaks the length, not the counts."""
+    tokens = [Token("x"), Token("add", 2), Token("c", range=(0, 1))]
+    space = Space(tokens, Tree(3, 7), [Repeat("c", at_most=3), Required("x")])
+    assert [v.rule for v in space.violations(Design.of("x"))] == ["Length(minimum=3, maximum=7)"]
+
+
+def test_a_library_of_an_open_sequence_serves_other_shapes_without_its_end_token():
+    sequence = small_open()
+    assert Space(sequence.tokens, FixedSequence(2)).library.names == ("a", "b", "c")
+    assert Space(sequence.tokens, OpenSequence(1, 3)).library.names == ("a", "b", "c", "end")
+
+
+class ReturnsNone(Constraint):
+    def forbidden(self, prefix):
+        return None
+
+
+class ReturnsNumbers(Constraint):
+    def forbidden(self, prefix):
+        return np.zeros((len(prefix), len(prefix.library)), int)
+
+
+class Infinite(Prior):
+    def logits(self, prefix):
+        return np.full((len(prefix), len(prefix.library)), -np.inf)
+
+
+@pytest.mark.parametrize(
+    ("declare", "words"),
+    [
+        (lambda: Space([Token("a")], FixedSequence(2), [ReturnsNone()]), "ReturnsNone must return.*NoneType"),
+        (
+            lambda: Space([Token("a")], FixedSequence(2), [ReturnsNumbers()]),
+            "ReturnsNumbers must return.*int64",
+        ),
+        (lambda: Space([Token("a")], FixedSequence(2), priors=[Infinite()]), "Infinite gave a logit"),
+        (lambda: Space([Token("a")], FixedSequence(2), priors=[SoftLength(3, 1e-200)]), "SoftLength"),
+        (lambda: Space([Token("a")], FixedSequence(2), Required("a")), "constraints must be a list"),
+        (lambda: Space([Token("a")], FixedSequence(2), None), "constraints must be a list"),
+        (lambda: Space(Token("a"), FixedSequence(2)), "tokens must be a list"),
+        (lambda: Space([Token("a")], FixedSequence(2), [ForbiddenChild("a", Token("a"))]), "token name"),
+        (lambda: Space([Token("a")], FixedSequence(10**7)), "at most 10000"),
+    ],
+)
+def test_bad_rules_and_arguments_are_refused_with_one_line(declare, words):
+    with pytest.raises(DeclarationError, match=words) as caught, np.errstate(all="ignore"):
+        declare()
+    assert "\n" not in str(caught.value)
 
 
 def test_complexity_adds_up():

@@ -77,6 +77,12 @@ class Writes(Rule):
         return super().forbidden(prefix)
 
 
+class WritesValues(Rule):
+    def forbidden(self, prefix):
+        prefix.values[:] = 9
+        return super().forbidden(prefix)
+
+
 class LooksAtTheBatch(Rule):
     def forbidden(self, prefix):
         mask = super().forbidden(prefix)
@@ -106,6 +112,7 @@ class NamesUnknown(Rule):
         (Raises, "raised"),
         (Remembers, "two answers"),
         (Writes, "changed the prefix"),
+        (WritesValues, "read-only"),
         (LooksAtTheBatch, "alone"),
         (ForbidsAll, "dead end"),
     ],
@@ -139,6 +146,42 @@ def test_priors_and_bounds_are_tried_too():
         check_constraint(Infinite(), symbolic())
     with pytest.raises(AssertionError, match="NaN"):
         check_bounds(Half(), decision_tree())
+
+
+class Interval(Bounds):
+    """Bounds with some answer of its own."""
+
+    def __init__(self, answer, width=None):
+        self.answer, self.width = answer, width
+
+    def interval(self, prefix):
+        shape = (len(prefix), len(prefix.library))
+        ends = np.broadcast_to(prefix.library.low, shape), np.broadcast_to(prefix.library.high, shape)
+        return self.answer(*ends)
+
+    def min_width(self, library):
+        return super().min_width(library) if self.width is None else self.width
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        (Interval(lambda low, high: (high, low)), "never leaves v an interval"),
+        (Interval(lambda low, high: (low, low)), "never leaves v an interval"),
+        (Interval(lambda low, high: None), "must return a pair low, high"),
+        (Interval(lambda low, high: (low, high), 0.1), "min_width"),
+    ],
+)
+def test_broken_bounds_are_found(bounds, words):
+    check_bounds(Interval(lambda low, high: (low, high)), mixed_sequence())
+    with pytest.raises(AssertionError, match=words):
+        check_bounds(bounds, mixed_sequence())
+
+
+def test_an_objective_may_fail_for_some_designs_but_not_for_all():
+    check_task(Task(mixed_sequence(), lambda d: float("nan") if d.tokens[0] == "d" else 1.0))
+    with pytest.raises(AssertionError, match="every design failed"):
+        check_task(Task(mixed_sequence(), lambda d: float("nan")))
 
 
 def test_broken_objectives_are_found():

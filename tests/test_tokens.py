@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import os
+import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from spaces import decision_tree
 
 from discodso import DeclarationError, FixedSequence, Library, OpenSequence, Space, Token, Tree
 
@@ -24,8 +30,13 @@ from discodso import DeclarationError, FixedSequence, Library, OpenSequence, Spa
         (lambda: Token("a", range=(math.nan, 1)), "empty"),
         (lambda: Token("a", range=(math.inf, math.inf)), "empty"),
         (lambda: Token("a", range=3), "pair"),
+        (lambda: Token("a", range="01"), "pair"),
+        (lambda: Token("a", range={3, 1}), "pair"),
+        (lambda: Token("a", range=(0, 10**400)), "pair"),
+        (lambda: Token("a", range=(-1e308, 1e308)), "too wide"),
         (lambda: Token("a", range=("x", "y")), "pair"),
         (lambda: Token("a", range=(-1, 1), scale="log"), "positive"),
+        (lambda: Token("a", range=(1e300, 1e300 * (1 + 4e-16)), scale="log"), "too narrow"),
         (lambda: Token("a", range=(0, 1), scale="log"), "positive"),
         (lambda: Token("a", scale="log"), "range"),
         (lambda: Token("a", range=(0, 1), scale="cubic"), "scale"),
@@ -71,6 +82,44 @@ def test_finite_ranges_become_the_unit_interval_linearly_or_by_the_logarithm(sha
     value = library.coordinates.to_value(token, np.array([share, share]))
     np.testing.assert_allclose(value, [-3 + 8 * share, 10 ** (-9 + 6 * share)], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(library.coordinates.to_z(token, value), share, atol=1e-12)
+
+
+def test_ranges_with_one_finite_end_count_from_it():
+    tokens = [Token("v", range=(1000, math.inf)), Token("w", range=(-math.inf, -7))]
+    library = Library([*tokens, Token("u", range=(10, math.inf), scale="log")])
+    z = library.coordinates.to_z(np.array([0, 1, 2]), np.array([1002.0, -8.0, 10 * math.e]))
+    np.testing.assert_allclose(z, [2, -1, 1])
+
+
+def test_values_on_a_logarithmic_scale_stay_finite_and_positive():
+    library = Library(
+        [Token("v", range=(0, math.inf), scale="log"), Token("w", range=(1, math.inf), scale="log")]
+    )
+    token = np.array([0, 0, 1])
+    values = library.coordinates.to_value(token, np.array([-2000.0, 2000.0, 2000.0]))
+    assert np.isfinite(values).all()
+    assert (values > 0).all()
+    assert np.isfinite(library.coordinates.to_z(token, values)).all()
+    assert library.low[0] > 0
+
+
+def test_libraries_and_spaces_survive_pickling_with_their_hash():
+    """For people who send tasks to other processes; in another process strings hash otherwise."""
+    space = decision_tree()
+    code = (
+        "import pickle, sys; space = pickle.load(sys.stdin.buffer);"
+        "from discodso import Library; assert space.library == Library(space.library.tokens);"
+        "assert hash(space.library) == hash(Library(space.library.tokens)); assert hash(space) is not None"
+    )
+    run = [sys.executable, "-c", code]
+    environment = {**os.environ, "PYTHONHASHSEED": "12345"}
+    subprocess.run(run, input=pickle.dumps(space), env=environment, check=True)
+    assert copy.deepcopy(space) == space
+
+
+def test_numpy_integers_are_integers():
+    assert type(FixedSequence(np.int64(3)).length) is int
+    assert type(Tree(np.int32(1), np.int64(9)).max_length) is int
 
 
 def test_infinite_ranges_keep_their_units():

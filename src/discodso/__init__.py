@@ -5,6 +5,7 @@ Optimization for Efficient Generative Design in Hybrid Spaces").
 """
 
 from discodso._version import __version__
+from discodso.baselines.random_search import RandomSettings
 from discodso.bounds import Bounds, DecisionTreeBounds, FixedRanges
 from discodso.constraints import (
     Constraint,
@@ -31,9 +32,10 @@ from discodso.errors import (
     InvalidDesignError,
     TrainingError,
 )
+from discodso.method import Method, MethodSettings, Metrics
 from discodso.policy import PolicySettings
 from discodso.prefix import Prefix
-from discodso.result import Failure, HistoryRow, Result, Scored, StopReason
+from discodso.result import Failure, HistoryRow, Ranking, Result, Scored, StopReason
 from discodso.search import search
 from discodso.space import Space, Violation
 from discodso.task import Task
@@ -63,11 +65,16 @@ __all__ = [
     "InversePairs",
     "Length",
     "Library",
+    "Method",
+    "MethodSettings",
+    "Metrics",
     "NoNesting",
     "OpenSequence",
     "PolicySettings",
     "Prefix",
     "Prior",
+    "RandomSettings",
+    "Ranking",
     "Repeat",
     "Required",
     "Result",

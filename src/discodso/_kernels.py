@@ -183,7 +183,9 @@ def neighbours(
 
 
 @njit(cache=True)
-def draw_tokens(logits: Singles, forbidden: Bools, uniform: Floats, chosen: Ints, log_prob: Floats) -> int:
+def draw_tokens(
+    logits: Singles | Floats, forbidden: Bools, uniform: Floats, chosen: Ints, log_prob: Floats
+) -> int:
     """Draw a token for each row from the masked softmax of logits[B, K] by inversion of its CDF.
 
     A forbidden token has probability exactly 0. Returns the first row with no allowed token, or -1.

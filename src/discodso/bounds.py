@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 
 import numpy as np
 
 from discodso import _kernels
 from discodso.arrays import Floats
-from discodso.checks import require_number
+from discodso.checks import require, require_number
 from discodso.constraints import Rule
 from discodso.errors import DeclarationError
 from discodso.prefix import Prefix
@@ -62,15 +61,21 @@ class DecisionTreeBounds(Bounds):
 
     resolution: float = 0.01
     relative: bool = True
-    resolutions: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    resolutions: Mapping[str, float] | tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
-        for name, value in (("resolution", self.resolution), *self.resolutions.items()):
+        given = self.resolutions
+        if not isinstance(given, tuple):
+            require(
+                "resolutions", given, isinstance(given, Mapping), "a dictionary from token names to numbers"
+            )
+            object.__setattr__(self, "resolutions", tuple(sorted(given.items())))
+        for name, value in (("resolution", self.resolution), *dict(self.resolutions).items()):
             require_number(f"DecisionTreeBounds: {name}", value, least=0)
 
     def check(self, library: Library, grammar: Grammar) -> None:
         """See `Rule.check`."""
-        library.ids(self.resolutions)
+        library.ids(dict(self.resolutions))
         if grammar.chain:
             raise DeclarationError("DecisionTreeBounds needs a space of shape Tree")
         for token in library.tokens:
@@ -88,7 +93,7 @@ class DecisionTreeBounds(Bounds):
     def min_width(self, library: Library) -> Floats:
         """float[K], the resolution h of each token."""
         h = np.full(len(library), float(self.resolution))
-        for name, value in self.resolutions.items():
+        for name, value in dict(self.resolutions).items():
             h[library.id(name)] = value
         return (
             h * (library.high - library.low) if self.relative else np.where(library.parametrised, h, np.nan)

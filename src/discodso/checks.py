@@ -17,8 +17,12 @@ def is_integer(value: Any) -> bool:
 
 def is_number(value: Any) -> bool:
     """Whether a value is a finite real number by type; True and "1" are not."""
-    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    return real and math.isfinite(value)
+    if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond the range of floats
+        return False
 
 
 def require(key: str, value: Any, condition: bool, expected: str) -> None:
@@ -30,6 +34,22 @@ def require(key: str, value: Any, condition: bool, expected: str) -> None:
 def require_integer(key: str, value: Any, least: int) -> None:
     """Require an integer of at least `least`."""
     require(key, value, is_integer(value) and value >= least, f"an integer >= {least}")
+
+
+def settle_integers(settings: Any, least: dict[str, int]) -> None:
+    """Require integers of a frozen dataclass, and make them plain ints (torch refuses NumPy's)."""
+    for key, lowest in least.items():
+        value = getattr(settings, key)
+        require_integer(key, value, lowest)
+        object.__setattr__(settings, key, int(value))
+
+
+def seed_sequence(seed: Any) -> np.random.SeedSequence:
+    """A seed as NumPy's SeedSequence; accepts one, or an integer >= 0."""
+    if isinstance(seed, np.random.SeedSequence):  # a copy, because spawning changes it
+        return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
+    require_integer("seed", seed, 0)
+    return np.random.SeedSequence(int(seed))
 
 
 def require_number(

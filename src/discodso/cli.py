@@ -91,6 +91,8 @@ def run_bitstring(
     _show(result, task.space, as_json)
     if result.stop is StopReason.INTERRUPTED:
         raise typer.Exit(EXIT_INTERRUPTED)
+    if result.best is None or result.stop in (StopReason.TRAINING, StopReason.DEAD_END):
+        raise typer.Exit(EXIT_ERROR)
 
 
 def _search_with_progress(task: Task, settings: DisCoSettings, calls: int, seed: int, quiet: bool) -> Result:
@@ -135,7 +137,7 @@ def _show(result: Result, space: Space, as_json: bool) -> None:
         console.print(f"best reward {result.best.reward:.6f} at call {result.best.call}", highlight=False)
     console.print(
         f"{result.calls} objective calls, {result.failure_count} failed, {result.seconds:.1f} s: "
-        f"{result.stop.value}{': ' + result.detail if result.detail else ''}",
+        f"{result.sentence}",
         highlight=False,
         soft_wrap=True,
     )

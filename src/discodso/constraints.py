@@ -61,9 +61,11 @@ class Prior(Rule):
 
 
 def _names(given: Names) -> tuple[str, ...]:
-    names = (given,) if isinstance(given, str) else tuple(given)
-    if not names:
-        raise DeclarationError("a constraint needs at least one token name, got none")
+    if isinstance(given, str):
+        return (given,)
+    names = tuple(given) if isinstance(given, Iterable) else (given,)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise DeclarationError(f"a constraint needs at least one token name, got {given!r:.80}")
     return names
 
 
@@ -78,11 +80,9 @@ def _pairs(given: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def _needs_tree(rule: Rule, grammar: Grammar) -> None:
+def _needs_tree(grammar: Grammar) -> None:
     if grammar.chain:
-        raise DeclarationError(
-            f"{rule.name} speaks of siblings, which only a Tree has; the space is a sequence"
-        )
+        raise DeclarationError("siblings need a space of shape Tree, and this one is a sequence")
 
 
 @lru_cache(maxsize=256)
@@ -106,7 +106,10 @@ def _product(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[tuple[str
 # ------------------------------------------------------------------------------------- lengths and counts
 
 
-@lru_cache(maxsize=256)
+_LARGEST_TABLE = 400 * 10**6  # bytes
+
+
+@lru_cache(maxsize=64)
 def _completion_table(
     grammar: Grammar, family: tuple[bool, ...], least: int, most: int | None
 ) -> tuple[Bools, Ints]:
@@ -120,12 +123,19 @@ def _completion_table(
         kind: int[K].
     """
     positions, widest = grammar.max_positions, max(grammar.opens_of)
+    # No design is longer, so higher counts are alike.
+    least, most = min(least, positions + 1), None if most is None else min(most, positions + 1)
     kinds = sorted(set(zip(grammar.opens_of, family, strict=True)))
     kind = np.array(
         [kinds.index(pair) for pair in zip(grammar.opens_of, family, strict=True)], dtype=np.int64
     )
     top = least if most is None else most  # counts above `least` are alike if there is no upper limit
     slots = positions + widest + 2
+    if positions * slots * (top + 2) * len(kinds) > _LARGEST_TABLE:
+        raise DeclarationError(
+            f"counting up to {top} uses in designs of up to {positions} tokens needs a table of more than "
+            f"{_LARGEST_TABLE // 10**6} MB; lower max_length, or the count"
+        )
     done = np.zeros((slots, top + 2), np.bool_)  # the last count stands for "too many"
     done[0, least : top + 1] = True
     allowed = np.zeros((positions, slots, top + 1, len(kinds)), np.bool_)
@@ -151,20 +161,35 @@ def _completion_table(
     return allowed, kind
 
 
+def _long_enough(prefix: Prefix) -> Bools:
+    """bool[B, K], tokens after which the limits on the length can still be kept."""
+    grammar = prefix.grammar
+    allowed, kind = _completion_table(grammar, (False,) * len(grammar.opens_of), 0, 0)
+    possible: Bools = allowed[prefix.position, _slots(prefix, allowed), 0][:, kind]
+    return possible
+
+
+def _slots(prefix: Prefix, allowed: Bools) -> Ints:
+    """Open slots, those beyond the table as its last entry, from which nothing can be completed."""
+    slots: Ints = np.minimum(prefix.open_slots, allowed.shape[1] - 1)
+    return slots
+
+
 @dataclass(frozen=True)
 class Length(Constraint):
     """Minimum and maximum length, as the shape of the space says; every space has this constraint.
 
     A token is forbidden if no continuation within the limits exists for the arities of the library. For
-    arities 0, 1 and 2 this is the length constraint of the paper's appendix.
+    arities 0, 1 and 2 this is the length constraint of the paper's appendix. The limits are those of the shape;
+    the fields only say them.
     """
+
+    minimum: int
+    maximum: int
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""
-        grammar = prefix.grammar
-        allowed, kind = _completion_table(grammar, (False,) * len(grammar.opens_of), 0, 0)
-        forbidden: Bools = ~allowed[prefix.position, prefix.open_slots, 0][:, kind]
-        return forbidden
+        return ~_long_enough(prefix)
 
 
 @dataclass(frozen=True)
@@ -193,8 +218,9 @@ class Repeat(Constraint):
         member = _member_array(prefix.library, tuple(self.tokens))
         allowed, kind = _completion_table(prefix.grammar, tuple(member.tolist()), self.at_least, self.at_most)
         used = np.minimum(prefix.counts[:, member].sum(axis=1), allowed.shape[2] - 1)
-        forbidden: Bools = ~allowed[prefix.position, prefix.open_slots, used][:, kind]
-        return forbidden
+        possible: Bools = allowed[prefix.position, _slots(prefix, allowed), used][:, kind]
+        # What the limits on the length forbid by themselves is not this rule's doing.
+        return ~possible & _long_enough(prefix)
 
 
 def Required(tokens: Names) -> Repeat:
@@ -278,7 +304,7 @@ class ForbiddenSiblings(Constraint):
 
     def check(self, library: Library, grammar: Grammar) -> None:
         """See `Rule.check`."""
-        _needs_tree(self, grammar)
+        _needs_tree(grammar)
         library.ids(name for pair in self.pairs for name in pair)
 
     def forbidden(self, prefix: Prefix) -> Bools:
@@ -315,7 +341,7 @@ class DifferentLeaves(Constraint):
 
     def check(self, library: Library, grammar: Grammar) -> None:
         """See `Rule.check`."""
-        _needs_tree(self, grammar)
+        _needs_tree(grammar)
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""
@@ -344,7 +370,7 @@ class SoftLength(Prior):
 
     def __post_init__(self) -> None:
         require_number("SoftLength: centre", self.centre)
-        require_number("SoftLength: spread", self.spread, above=0)
+        require_number("SoftLength: spread", self.spread, least=0.01)
 
     def logits(self, prefix: Prefix) -> Floats:
         """See `Prior.logits`."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from discodso.arrays import Floats, Ints
+from discodso.checks import is_number
 from discodso.errors import InvalidDesignError
 from discodso.tokens import Library
 
@@ -26,17 +26,42 @@ class Design:
     values: tuple[float | None, ...]
 
     def __post_init__(self) -> None:
+        for key in ("tokens", "values"):
+            if not isinstance(getattr(self, key), (tuple, list)):
+                raise InvalidDesignError(f"{key} of a design must be a tuple, got {getattr(self, key)!r:.80}")
         if len(self.tokens) != len(self.values):
             raise InvalidDesignError(
                 f"a design needs one value (or None) for each token, got {len(self.tokens)} tokens "
                 f"and {len(self.values)} values"
             )
+        for name, value in zip(self.tokens, self.values, strict=True):
+            if not isinstance(name, str):
+                raise InvalidDesignError(f"tokens of a design are names, got {name!r:.80}")
+            if value is not None and not is_number(value):
+                raise InvalidDesignError(f"the value of {name!r} must be a finite number, got {value!r:.80}")
+        object.__setattr__(self, "tokens", tuple(self.tokens))
+        object.__setattr__(self, "values", tuple(None if v is None else float(v) for v in self.values))
 
     @classmethod
     def of(cls, *items: str | tuple[str, float]) -> Design:
         """Build a design from names and (name, value) pairs: `Design.of("add", "x", ("const", 3.14))`."""
-        pairs = [(item, None) if isinstance(item, str) else item for item in items]
+        pairs: list[tuple[str, float | None]] = []
+        for item in items:
+            if isinstance(item, str):
+                pairs.append((item, None))
+            elif isinstance(item, tuple) and len(item) == 2:
+                pairs.append(item)
+            else:
+                raise InvalidDesignError(f"expected a name or a pair (name, value), got {item!r:.80}")
         return cls(tuple(name for name, _ in pairs), tuple(value for _, value in pairs))
+
+    @classmethod
+    def trusted(cls, tokens: tuple[str, ...], values: tuple[float | None, ...]) -> Design:
+        """A design from parts that are known to be right, without checks: for the inside of loops."""
+        design = object.__new__(cls)
+        object.__setattr__(design, "tokens", tokens)
+        object.__setattr__(design, "values", values)
+        return design
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -65,20 +90,20 @@ class Design:
     def from_dict(cls, data: Any) -> Design:
         """Inverse of `to_dict`; anything else is refused."""
         if not isinstance(data, dict) or set(data) != {"tokens", "values"}:
-            raise InvalidDesignError("a design in JSON is an object with the keys 'tokens' and 'values'")
+            raise InvalidDesignError("a design in JSON is an object with the keys 'tokens' and 'values' only")
         tokens, values = data["tokens"], data["values"]
         if not isinstance(tokens, list) or not all(isinstance(name, str) for name in tokens):
             raise InvalidDesignError("'tokens' of a design must be a list of strings")
-        if not isinstance(values, list) or not all(value is None or _is_finite(value) for value in values):
-            raise InvalidDesignError("'values' of a design must be a list of finite numbers and nulls")
-        return cls(tuple(tokens), tuple(None if value is None else float(value) for value in values))
+        if not isinstance(values, list):
+            raise InvalidDesignError("'values' of a design must be a list of numbers and nulls")
+        return cls(tuple(tokens), tuple(values))
 
     @classmethod
     def from_json(cls, text: str) -> Design:
         """Inverse of `to_json`."""
         try:
             data = json.loads(text)
-        except (ValueError, RecursionError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise InvalidDesignError(f"not a design in JSON: {error}") from None
         return cls.from_dict(data)
 
@@ -86,15 +111,6 @@ class Design:
 def format_token(name: str, value: float | None) -> str:
     """`name` or `name(value)`, the value with six significant digits."""
     return name if value is None else f"{name}({value:.6g})"
-
-
-def _is_finite(value: object) -> bool:
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,12 +122,20 @@ class DesignBatch(Sequence[Design]):
         tokens: int[B, T], -1 after the end of a design; the end token of an open sequence is kept here.
         values: float[B, T], NaN where a token carries none.
         lengths: int[B], positions in use.
+        origin: the space that drew these designs, None if they came from elsewhere and must be checked.
+
+    The arrays are made read-only.
     """
 
     library: Library
     tokens: Ints
     values: Floats
     lengths: Ints
+    origin: object = None
+
+    def __post_init__(self) -> None:
+        for array in (self.tokens, self.values, self.lengths):
+            array.setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -123,7 +147,7 @@ class DesignBatch(Sequence[Design]):
 
     def select(self, rows: Any) -> DesignBatch:
         """The designs at these rows (slice, indices or mask), as a batch."""
-        return DesignBatch(self.library, self.tokens[rows], self.values[rows], self.lengths[rows])
+        return replace(self, tokens=self.tokens[rows], values=self.values[rows], lengths=self.lengths[rows])
 
     def _decode(self, row: int) -> Design:
         count = int(self.lengths[row])
@@ -132,7 +156,7 @@ class DesignBatch(Sequence[Design]):
             ids.pop()
         names, parametrised = self.library.names, self.library.parametrised
         values = self.values[row, : len(ids)].tolist()
-        return Design(
+        return Design.trusted(
             tuple(names[k] for k in ids),
             tuple(value if parametrised[k] else None for k, value in zip(ids, values, strict=True)),
         )
@@ -167,4 +191,5 @@ class DesignBatch(Sequence[Design]):
             np.concatenate([pad(batch.tokens, -1) for batch in batches]),
             np.concatenate([pad(batch.values, np.nan) for batch in batches]),
             np.concatenate([batch.lengths for batch in batches]),
+            batches[0].origin if len({id(batch.origin) for batch in batches}) == 1 else None,
         )

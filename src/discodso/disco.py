@@ -14,7 +14,7 @@ import torch
 from numpy.typing import ArrayLike
 
 from discodso.arrays import Floats
-from discodso.checks import require, require_integer, require_number
+from discodso.checks import require, require_integer, require_number, seed_sequence, settle_integers
 from discodso.design import Design, DesignBatch
 from discodso.errors import DeclarationError
 from discodso.method import Metrics
@@ -25,9 +25,9 @@ from discodso.trace import replay
 from discodso.training import (
     Baseline,
     imitation_loss,
+    limit_gradients,
     policy_gradient_loss,
     require_finite,
-    require_finite_gradients,
     select,
 )
 
@@ -44,6 +44,8 @@ class DisCoSettings:
         risk_factor: epsilon, the share of the batch that teaches; 1 is the plain policy gradient.
         baseline_coefficient: weight of the past in the running average of the quantile.
         normalise_advantages: divide advantages by their running root mean square.
+        max_gradient_norm: longer gradients are shortened to it. Ordinary ones are about 1, so that only freaks are
+            touched, which would stall Adam for a long time.
         queue_size: how many of the best designs seen are also imitated (priority-queue training); 0 for none.
         queue_weight: weight of that imitation in the loss.
         policy: the network and its distributions.
@@ -55,17 +57,18 @@ class DisCoSettings:
     risk_factor: float = 0.2
     baseline_coefficient: float = 0.5
     normalise_advantages: bool = True
+    max_gradient_norm: float = 10.0
     queue_size: int = 0
     queue_weight: float = 1.0
     policy: PolicySettings = field(default_factory=PolicySettings)
 
     def __post_init__(self) -> None:
-        require_integer("batch_size", self.batch_size, 1)
-        require_integer("queue_size", self.queue_size, 0)
+        settle_integers(self, {"batch_size": 1, "queue_size": 0})
         require_number("learning_rate", self.learning_rate, above=0)
         require_number("entropy_coefficient", self.entropy_coefficient, least=0)
         require_number("risk_factor", self.risk_factor, above=0, most=1)
         require_number("baseline_coefficient", self.baseline_coefficient, least=0, most=0.999)
+        require_number("max_gradient_norm", self.max_gradient_norm, above=0)
         require_number("queue_weight", self.queue_weight, least=0)
         require("policy", self.policy, isinstance(self.policy, PolicySettings), "a PolicySettings object")
 
@@ -114,13 +117,15 @@ class DisCo:
         *,
         seed: int | np.random.SeedSequence = 0,
     ) -> None:
+        require("space", space, isinstance(space, Space), "a Space")
+        settings = DisCoSettings() if settings is None else settings
+        require("settings", settings, isinstance(settings, DisCoSettings), "a DisCoSettings object")
         self.space = space
-        self.settings = settings or DisCoSettings()
+        self.settings = settings
         self.batch_size = self.settings.batch_size
         self.baseline = Baseline()
         self.updates = 0
-        sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        weights, samples = sequence.spawn(2)
+        weights, samples = seed_sequence(seed).spawn(2)
         self.policy = Policy(space, self.settings.policy, np.random.default_rng(weights))
         self._rng = np.random.default_rng(samples)
         self._optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.settings.learning_rate)
@@ -130,6 +135,7 @@ class DisCo:
     def ask(self, size: int | None = None) -> DesignBatch:
         """Designs drawn from the policy, a sequence of `Design`."""
         count = self.batch_size if size is None else size
+        require_integer("size", count, 1)
         with one_thread():
             return sample(self.space, self.policy.stepper(), count, self._rng).designs
 
@@ -137,20 +143,25 @@ class DisCo:
         """Take rewards of designs; makes an update once `batch_size` designs have been told.
 
         Designs need not have been asked for; those that break a rule of the space are refused. A reward that is
-        not finite marks a failed design: it counts as the worst and never teaches.
+        not finite marks a failed design: it counts as the worst and never teaches. Returns what the update did, or
+        None if it still waits for more designs.
         """
-        told = np.asarray(rewards, dtype=np.float64)
+        designs = designs if isinstance(designs, DesignBatch) else list(designs)
+        try:
+            told = np.array(rewards, dtype=np.float64)  # a copy: the caller may use the buffer again
+        except (TypeError, ValueError):
+            raise DeclarationError(f"tell needs one number for each design, got {rewards!r:.80}") from None
         if told.shape != (len(designs),):
             raise DeclarationError(f"tell got {len(designs)} designs and rewards of shape {told.shape}")
         if not len(designs):
             return None
         batch = self.space.encode(designs)
-        if not isinstance(designs, DesignBatch):
+        if batch.origin is not self.space:
             replay(self.space, batch)  # refuses designs that do not belong to the space
         news = _Pool(batch, told)
         pool = news if self._pool is None else self._pool.join(news)
+        self._pool = pool
         if len(pool.rewards) < self.batch_size:
-            self._pool = pool
             return None
         self._pool = None
         return self._update(pool)
@@ -169,7 +180,7 @@ class DisCo:
             best = pool if self._queue is None else self._queue.join(pool)
             self._queue = best.best_distinct(s.queue_size)
             teachers = DesignBatch.concatenate((teachers, self._queue.designs))
-        with one_thread():
+        with one_thread(), torch.enable_grad():
             score = self.policy.score(replay(self.space, teachers))
             elite = Score(score.log_prob[:kept], score.entropy[:kept], score.token_log_prob[:kept])
             loss = policy_gradient_loss(elite, chosen.advantages, s.entropy_coefficient)
@@ -178,7 +189,7 @@ class DisCo:
             require_finite(loss, score, chosen.advantages)
             self._optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            norm = require_finite_gradients(self.policy)
+            norm = limit_gradients(self.policy, s.max_gradient_norm)
             self._optimiser.step()
         self.updates += 1
         return Metrics(

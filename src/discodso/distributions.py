@@ -19,9 +19,12 @@ from discodso.arrays import Floats
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 _FAR = 1e8  # stands for infinity in standardised bounds; exp(-_FAR**2 / 2) is 0 in float64
-# Below this product of width and steepness the interval is integrated by quadrature: the closed forms cancel.
-_NARROW = 2.0
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+# Where the closed forms cancel, integrals are taken by quadrature: below this product of width and steepness, and
+# beyond this many scales from the mean.
+_NARROW, _TAIL = 2.0, 3.0
+_NODES, _WEIGHTS = (torch.from_numpy(x) for x in np.polynomial.legendre.leggauss(16))
+_TAIL_NODES, _TAIL_WEIGHTS = (torch.from_numpy(x) for x in np.polynomial.legendre.leggauss(48))
+_TAIL_REACH = 40.0  # e^-40 of the mass is left out
 
 
 class Distribution(Protocol):
@@ -90,11 +93,17 @@ class TruncatedNormal:
         a, b = _standardise(mean, scale, low, high)
         scale = torch.broadcast_to(scale, a.shape)
         narrow = _is_narrow(a, b)
-        if not bool(narrow.any()):
-            return _entropy_wide(a, b) + torch.log(scale)
+        tail = (_nearest_to_zero(a, b).abs() > _TAIL) & ~narrow
         result = torch.empty_like(a)
-        result = result.masked_scatter(narrow, _entropy_narrow(a[narrow], b[narrow]))
-        result = result.masked_scatter(~narrow, _entropy_wide(a[~narrow], b[~narrow]))
+        for where, entropy in (
+            (narrow, _entropy_narrow),
+            (tail, _entropy_tail),
+            (~(narrow | tail), _entropy_wide),
+        ):
+            if bool(where.all()):
+                return entropy(a, b) + torch.log(scale)
+            if bool(where.any()):
+                result = result.masked_scatter(where, entropy(a[where], b[where]))
         return result + torch.log(scale)
 
 
@@ -193,10 +202,9 @@ def _mills(x: Tensor) -> Tensor:
 
 def _quadrature(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Exponents -(x^2 - m^2) / 2 at the nodes x of [a, b] around its middle m, the weights, and m."""
-    nodes, weights = torch.from_numpy(_NODES), torch.from_numpy(_WEIGHTS)
     middle, half = 0.5 * (a + b), 0.5 * (b - a)
-    t = half[..., None] * nodes
-    return -middle[..., None] * t - 0.5 * t * t, 0.5 * weights, middle
+    t = half[..., None] * _NODES
+    return -middle[..., None] * t - 0.5 * t * t, 0.5 * _WEIGHTS, middle
 
 
 def _log_mass_narrow(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
@@ -213,6 +221,22 @@ def _entropy_wide(a: Tensor, b: Tensor) -> Tensor:
     at_a = torch.exp(-0.5 * (a - c) * (a + c) - _HALF_LOG_2PI - log_mass)
     at_b = torch.exp(-0.5 * (b - c) * (b + c) - _HALF_LOG_2PI - log_mass)
     return (log_mass - 0.5 * c * c) + _HALF_LOG_2PI + 0.5 + 0.5 * (a * at_a - b * at_b)
+
+
+def _entropy_tail(a: Tensor, b: Tensor) -> Tensor:
+    """For scale 1, all of [a, b] on one side of the mean and at least _TAIL away from it.
+
+    With c the nearer end and s = c (x - c), the density is proportional to exp(-s - s^2 / (2 c^2)): almost an
+    exponential distribution, whatever c is.
+    """
+    mirrored = a + b < 0
+    near, far = torch.where(mirrored, -b, a), torch.where(mirrored, -a, b)
+    reach = (near * (far - near)).clamp(max=_TAIL_REACH)
+    s = 0.5 * reach[..., None] * (1 + _TAIL_NODES)
+    exponents = -s - 0.5 * (s / near[..., None]) ** 2
+    share = torch.exp(exponents) * _TAIL_WEIGHTS
+    mass = share.sum(-1)
+    return torch.log(0.5 * reach / near * mass) - (share * exponents).sum(-1) / mass
 
 
 def _entropy_narrow(a: Tensor, b: Tensor) -> Tensor:

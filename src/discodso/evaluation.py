@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,7 +90,7 @@ class Evaluator:
                 self.calls += 1
                 outcome = self._call(design, None if seeds is None else int(seeds[row]))
                 outcomes.append(outcome)
-                if stop(outcome if isinstance(outcome, float) else self.task.worst_reward):
+                if stop(outcome if isinstance(outcome, float) else -math.inf):
                     break
         except KeyboardInterrupt:
             interrupted = True
@@ -99,7 +101,7 @@ class Evaluator:
         try:
             outcome = as_reward(self.task.objective(design, *(() if seed is None else (seed,))))
         except (Exception, SystemExit) as error:
-            outcome = f"raised {type(error).__name__}: {error}"
+            outcome = f"raised {_describe(error)}"
         if self._raise and isinstance(outcome, str):
             raise EvaluationError(f"the objective {outcome}, for {design}")
         return outcome
@@ -114,7 +116,7 @@ class Evaluator:
         except KeyboardInterrupt:
             return self._collect(designs, np.empty(0), {}, before, interrupted=True)
         except (Exception, SystemExit) as error:
-            reason = f"the batch objective raised {type(error).__name__}: {error}"
+            reason = f"the batch objective raised {_describe(error)}"
             rewards, reasons = _split([reason] * count)
         if self._raise and reasons:
             row, reason = next(iter(reasons.items()))
@@ -134,6 +136,17 @@ class Evaluator:
         return Evaluation(np.where(failed, self.task.worst_reward, rewards), failed, failures, interrupted)
 
 
+def _describe(error: BaseException) -> str:
+    """Kind, message and line of an exception, for people who look for it."""
+    try:
+        message = str(error)
+    except Exception:
+        message = "(its message cannot be shown)"
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {message}{where}"
+
+
 def _split(outcomes: list[Outcome]) -> tuple[Floats, dict[int, str]]:
     """Rewards float[n], NaN where there is none, and the reasons of those by row."""
     reasons = {row: outcome for row, outcome in enumerate(outcomes) if isinstance(outcome, str)}
@@ -147,8 +160,12 @@ def as_reward(value: Any) -> Outcome:
     try:
         if np.ndim(value) != 0:
             return f"returned an array of shape {np.shape(value)} instead of a number"
+        if isinstance(value, (complex, np.ndarray)) and np.asarray(value).dtype.kind not in "fiub":
+            raise TypeError
         number = float(value)
-    except (TypeError, ValueError, OverflowError):
+    except OverflowError:
+        return "returned a number too large for a float"
+    except (TypeError, ValueError):
         return f"returned a {type(value).__name__} instead of a number"
     return number if math.isfinite(number) else f"returned {number}"
 
@@ -160,7 +177,7 @@ def as_rewards(given: Any, count: int) -> tuple[Floats, dict[int, str]]:
         bad = np.flatnonzero(~np.isfinite(rewards)).tolist()
         return rewards, {row: f"returned {rewards[row]}" for row in bad}
     try:
-        values = [] if isinstance(given, (str, bytes)) else list(given)
+        values = [] if isinstance(given, (str, bytes, Mapping, Set)) else list(given)
     except TypeError:
         values = []
     if len(values) != count:

@@ -8,8 +8,8 @@ one position at a time, for sampling.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from discodso import _kernels
 from discodso.arrays import Floats, Ints, Singles
-from discodso.checks import require_integer, require_number, require_one_of
+from discodso.checks import require_number, require_one_of, settle_integers
 from discodso.distributions import Distribution, Normal, TruncatedNormal, Uniform
 from discodso.errors import DeclarationError
 from discodso.prefix import Prefix
@@ -29,6 +29,9 @@ from discodso.trace import Trace
 NEIGHBOURS = ("previous", "parent", "sibling")
 _COORDINATE_LIMIT = 10.0  # of coordinates as network inputs; a constant of 1e6 must not saturate every gate
 _SCALE_LIMITS = (1e-4, 1e2)
+_OUT_OF_REACH = (
+    -1e3
+)  # log density of a told value that the policy would never draw; below it only tokens teach
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +62,12 @@ class PolicySettings:
     def __post_init__(self) -> None:
         require_one_of("cell", self.cell, ("lstm", "gru"))
         require_one_of("distribution", self.distribution, ("normal", "uniform"))
-        require_integer("layers", self.layers, 1)
-        require_integer("units", self.units, 1)
+        settle_integers(self, {"layers": 1, "units": 1})
         require_number("scale", self.scale, least=_SCALE_LIMITS[0], most=_SCALE_LIMITS[1])
         require_number("shift", self.shift)
         if self.inputs is not None:
-            object.__setattr__(self, "inputs", tuple(self.inputs))
+            names = (self.inputs,) if isinstance(self.inputs, str) else tuple(self.inputs)
+            object.__setattr__(self, "inputs", names)
             unknown = [name for name in self.inputs if name not in (*NEIGHBOURS, "position")]
             if unknown or len(set(self.inputs)) != len(self.inputs):
                 known = ", ".join((*NEIGHBOURS, "position"))
@@ -104,15 +107,37 @@ class Score:
     token_log_prob: Tensor
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
+class _OneThread:
+    """Holds torch to one thread as long as anyone is inside; the last to leave puts the number back.
+
+    The number of threads belongs to the process, so this is the one piece of state that runs share.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._before = 1
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._before = torch.get_num_threads()
+            self._inside += 1
+            torch.set_num_threads(1)
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                torch.set_num_threads(self._before)
+
+
+_one_thread = _OneThread()
+
+
+def one_thread() -> AbstractContextManager[None]:
     """Run torch on one thread: at this size more are slower, and results then depend on their number."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    return _one_thread
 
 
 class Policy(nn.Module):
@@ -136,11 +161,10 @@ class Policy(nn.Module):
         cell = nn.LSTM if settings.cell == "lstm" else nn.GRU
         self.inputs = max(inputs, 1)
         # Built without torch's own initialisation, which would draw from its global random stream.
-        self.recurrent = cell(self.inputs, settings.units, settings.layers, device="meta").to_empty(
-            device="cpu"
-        )
+        blank: dict[str, Any] = {"device": "meta", "dtype": torch.float32}
+        self.recurrent = cell(self.inputs, settings.units, settings.layers, **blank).to_empty(device="cpu")
         heads = self.tokens + self.parameters_count * (2 if settings.learn_scale else 1)
-        self.heads = nn.Linear(settings.units, heads, device="meta").to_empty(device="cpu")
+        self.heads = nn.Linear(settings.units, heads, **blank).to_empty(device="cpu")
         self.parameter_index = torch.from_numpy(space.library.parameter_index)
         self.distribution = self._choose_distribution(space)
         self._initialise(rng)
@@ -223,7 +247,7 @@ class Policy(nn.Module):
     def _log_softmax(self, psi: Tensor, trace: Trace) -> Tensor:
         """Log probabilities of the allowed tokens, and a large negative number for forbidden ones."""
         if trace.prior is not None:
-            psi = psi + torch.from_numpy(trace.prior).float()
+            psi = psi.double() + torch.from_numpy(trace.prior)
         # Positions after the end of a design forbid nothing, so that no row is without a choice.
         return torch.log_softmax(psi.masked_fill(torch.from_numpy(trace.forbidden), -1e30), dim=-1)
 
@@ -238,7 +262,7 @@ class Policy(nn.Module):
         where = (*at, column[at])
         bounds = (low[where], high[where]) if low.ndim == 3 else (low[where[2]], high[where[2]])
         z = torch.from_numpy(trace.z)[at]
-        density = self.distribution.log_prob(z, mean[where], scale[where], *bounds)
+        density = self.distribution.log_prob(z, mean[where], scale[where], *bounds).clamp(min=_OUT_OF_REACH)
         log_prob = torch.zeros(tokens.shape[1], dtype=torch.float64).index_add(0, at[1], density)
         if not self.settings.learn_scale and isinstance(self.distribution, Normal):
             # Does not depend on the mean: one number instead of T * B * P.
@@ -278,7 +302,7 @@ class Stepper:
 
     def initial_state(self, size: int) -> State:
         """The memory before the first token, zeros of [size, units] in every layer."""
-        zeros = torch.zeros(size, self._policy.settings.units)
+        zeros = torch.zeros(size, self._policy.settings.units, dtype=torch.float32)
         return tuple((zeros,) * (2 if self._lstm else 1) for _ in self._layers)
 
     @torch.no_grad()

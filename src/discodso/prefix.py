@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discodso import _kernels
 from discodso.arrays import Bools, Floats, Ints
 from discodso.design import DesignBatch
 from discodso.tokens import Grammar, Library
+
+Array = TypeVar("Array", bound=NDArray[Any])
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,10 @@ class Prefix:
         parent_position, sibling_position: int[B], where they stand.
         child_index: int[B], 0 if the slot is the first child of its parent.
         depth: int[B], 0 at the root.
+        tokens, values: int and float[B, position], what stands there so far, NaN for discrete tokens.
+        counts: int[B, K], how often each token occurs so far.
+        ancestors: bool[B, K], the tokens between the slot and the root.
+        path: int[B, D], their positions, from the root down.
         slots: int[8, B], the eight arrays from `rows` to `sibling`, stacked.
         traversals: the tokens and values placed so far.
     """
@@ -140,19 +148,19 @@ class Prefix:
     @cached_property
     def tokens(self) -> Ints:
         """int[B, position], the tokens so far."""
-        return self.traversals.tokens[self.rows, : self.position]
+        return _read_only(self.traversals.tokens[self.rows, : self.position])
 
     @cached_property
     def values(self) -> Floats:
         """float[B, position], the values so far, NaN for discrete tokens."""
-        return self.traversals.values[self.rows, : self.position]
+        return _read_only(self.traversals.values[self.rows, : self.position])
 
     @cached_property
     def counts(self) -> Ints:
         """int[B, K], how often each token occurs so far."""
         counts = np.zeros((len(self), len(self.library)), np.int64)
         _kernels.count_tokens(self.traversals.tokens, self.rows, self.position, counts)
-        return counts
+        return _read_only(counts)
 
     @cached_property
     def ancestors(self) -> Bools:
@@ -160,7 +168,7 @@ class Prefix:
         found = self.forbid_nothing()
         t = self.traversals
         _kernels.ancestors(t.tokens, t.parents, self.rows, self.parent_position, found)
-        return found
+        return _read_only(found)
 
     @cached_property
     def path(self) -> Ints:
@@ -185,4 +193,10 @@ class Prefix:
         """All designs of the batch as far as they have come."""
         t = self.traversals
         width = max(self.position, 1)
-        return DesignBatch(self.library, t.tokens[:, :width], t.values[:, :width], t.lengths)
+        return DesignBatch(self.library, t.tokens[:, :width], t.values[:, :width], t.lengths[:])
+
+
+def _read_only(array: Array) -> Array:
+    """A copy that is shared between rules, which must not write to it."""
+    array.setflags(write=False)
+    return array

@@ -23,6 +23,7 @@ class StopReason(Enum):
     TIME = "the time limit was reached; give a longer one to search on"
     INTERRUPTED = "interrupted by the user; the result holds all that was found until then"
     TRAINING = "training became non-finite and was stopped; the result holds all that was found until then"
+    DEAD_END = "a prefix was met that no token may continue; the result holds all that was found until then"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Scored:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"reward": self.reward, "call": self.call, **self.design.to_dict()}
+        return {"reward": self.reward, "call": self.call, "design": self.design.to_dict()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class HistoryRow:
     seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """Everything a search found.
 
@@ -97,6 +98,16 @@ class Result:
     seconds: float
     seed: int
 
+    def __repr__(self) -> str:
+        best = "no design" if self.best is None else f"best {self.best.reward:.6g}"
+        failed = f", {self.failure_count} failed" if self.failure_count else ""
+        return f"<Result: {best} after {self.calls} calls{failed}; {self.sentence}>"
+
+    @property
+    def sentence(self) -> str:
+        """Why the search ended, in words."""
+        return self.stop.value + (f": {self.detail}" if self.detail else "")
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the best designs, the history and the stop reason."""
         return {
@@ -104,9 +115,9 @@ class Result:
             "top": [scored.to_dict() for scored in self.top],
             "history": [asdict(row) for row in self.history],
             "calls": self.calls,
-            "failures": self.failure_count,
-            "failure_examples": [
-                {"call": f.call, "reason": f.reason, **f.design.to_dict()} for f in self.failures
+            "failure_count": self.failure_count,
+            "failures": [
+                {"call": f.call, "reason": f.reason, "design": f.design.to_dict()} for f in self.failures
             ],
             "stop": self.stop.name.lower(),
             "stop_sentence": self.stop.value,

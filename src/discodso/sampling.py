@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -68,13 +68,13 @@ def sample(
         state = emission.state
         if 0 < len(prefix) < len(before):
             state = proposer.keep(state, np.searchsorted(before.rows, prefix.rows))
-    return Sample(prefix.batch(), log_prob)
+    return Sample(replace(prefix.batch(), origin=space), log_prob)
 
 
 def _draw_tokens(
     space: Space, prefix: Prefix, options: Options, emission: Emission, uniform: Floats
 ) -> tuple[Ints, Floats]:
-    logits = emission.psi if options.prior is None else (emission.psi + options.prior).astype(np.float32)
+    logits = emission.psi if options.prior is None else emission.psi + options.prior
     chosen, log_prob = np.empty(len(prefix), np.int64), np.empty(len(prefix))
     stuck = _kernels.draw_tokens(logits, options.forbidden, uniform, chosen, log_prob)
     if stuck >= 0:

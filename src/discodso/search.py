@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from discodso.arrays import Floats
-from discodso.checks import require_integer, require_number
+from discodso.checks import require, require_integer, require_number
 from discodso.design import Design, DesignBatch
 from discodso.disco import DisCoSettings
-from discodso.errors import TrainingError
+from discodso.errors import DeadEndError, DeclarationError, TrainingError
 from discodso.evaluation import Evaluation, Evaluator
 from discodso.method import Method, MethodSettings, Metrics
 from discodso.result import Failure, HistoryRow, Ranking, Result, StopReason
@@ -70,28 +70,41 @@ def search(
         seed: the same seed gives the same run.
         method: settings of the method; DisCo with the paper's hyperparameters by default.
         initial_designs: designs to evaluate first and to learn from.
-        target, patience, time_limit: further reasons to stop, see `Limits`.
+        target: stop at a reward of at least this.
+        patience: stop after so many calls without a better design; looked at after every batch.
+        time_limit: stop after so many seconds.
         top: how many distinct designs to keep.
         raise_on_failure: raise at the first failed evaluation instead of going on.
         callback: called after every batch with its history row and the best designs so far.
 
     Ctrl-C ends the search and returns what was found.
     """
+    require("task", task, isinstance(task, Task), "a Task")
+    settings = DisCoSettings() if method is None else method
+    buildable = callable(getattr(settings, "build", None))
+    require("method", settings, buildable, "the settings of a method, such as DisCoSettings()")
+    require("callback", callback, callback is None or callable(callback), "a function")
     limits = Limits(budget, target, patience, time_limit)
     require_integer("top", top, 1)
     require_integer("seed", seed, 0)
     for_method, for_objective = np.random.SeedSequence(int(seed)).spawn(2)
     run = _Run(
         limits,
-        (method or DisCoSettings()).build(task.space, for_method),
+        settings.build(task.space, for_method),
         Evaluator(task, for_objective, raise_on_failure=raise_on_failure),
         Ranking(top),
         callback,
     )
     first = None
-    if len(initial_designs):
-        first = task.space.encode(list(initial_designs)[:budget])
-        replay(task.space, first)  # refuses designs that do not belong to the space
+    if isinstance(initial_designs, Design):
+        raise DeclarationError(
+            "initial_designs must be a list of designs, got a single one; put it in a list"
+        )
+    given = list(initial_designs or ())
+    if given:
+        encoded = task.space.encode(given)
+        replay(task.space, encoded)  # refuses designs that do not belong to the space
+        first = encoded.select(slice(0, budget))
     stop, detail = run.until_stopped(first)
     return run.result(stop, detail, int(seed))
 
@@ -125,11 +138,20 @@ class _Run:
                 first = None
                 stop = self._batch(designs)
                 if stop is not None:
-                    return stop, ""
+                    return stop, self._detail()
         except KeyboardInterrupt:
             return StopReason.INTERRUPTED, ""
         except TrainingError as error:
             return StopReason.TRAINING, str(error)
+        except DeadEndError as error:
+            if not self.evaluator.calls:
+                raise
+            return StopReason.DEAD_END, str(error)
+
+    def _detail(self) -> str:
+        if self.ranking.best is None and self.failures:
+            return f"every evaluation failed, the first because the objective {self.failures[0].reason}"
+        return ""
 
     def _batch(self, designs: DesignBatch) -> StopReason | None:
         before = self.evaluator.calls
@@ -177,7 +199,7 @@ class _Run:
             calls=self.evaluator.calls,
             best=None if best is None else best.reward,
             batch_best=float(rewards.max()) if len(rewards) else None,
-            mean=float(rewards.mean()) if len(rewards) else None,
+            mean=float((rewards / len(rewards)).sum()) if len(rewards) else None,
             quantile=None if metrics is None else metrics.quantile,
             entropy=None if metrics is None else metrics.entropy,
             mean_length=float(lengths.mean()) if len(lengths) else None,

@@ -10,7 +10,7 @@ import numpy as np
 
 from discodso.arrays import Bools, Floats, Ints
 from discodso.bounds import Bounds, FixedRanges
-from discodso.constraints import Constraint, Length, Prior
+from discodso.constraints import Constraint, Length, Prior, Rule
 from discodso.design import Design, DesignBatch, format_token
 from discodso.errors import DeadEndError, DeclarationError, InvalidDesignError
 from discodso.prefix import Prefix
@@ -67,7 +67,10 @@ class Space:
     def __post_init__(self) -> None:
         object.__setattr__(self, "tokens", library_for(self.tokens, self.shape))
         for key, kind in (("constraints", Constraint), ("priors", Prior)):
-            rules = tuple(getattr(self, key))
+            given = getattr(self, key)
+            if not isinstance(given, Iterable):
+                raise DeclarationError(f"{key} must be a list of {kind.__name__} objects, got {given!r:.80}")
+            rules = tuple(given)
             object.__setattr__(self, key, rules)
             for rule in rules:
                 if not isinstance(rule, kind):
@@ -81,7 +84,9 @@ class Space:
                 raise DeclarationError(f"{rule.name}: {error}") from None
         start = self.start(1)
         if self.options(start).forbidden.all():
-            raise DeadEndError(f"no design can begin: {self._explain_dead_end(start, 0)}")
+            raise DeadEndError(
+                f"no design can begin: {self._explain_dead_end(start, 0)}; loosen one of these constraints"
+            )
 
     @cached_property
     def library(self) -> Library:
@@ -97,7 +102,9 @@ class Space:
     @cached_property
     def rules(self) -> tuple[Constraint, ...]:
         """All constraints, that on the length first."""
-        return (Length(), *self.constraints)
+        end = self.library.end is not None
+        limits = Length(self.grammar.min_positions - end, self.grammar.max_positions - end)
+        return (limits, *self.constraints)
 
     @cached_property
     def _min_width(self) -> Floats:
@@ -116,14 +123,22 @@ class Space:
         """Apply all rules to a prefix."""
         forbidden = self.rules[0].forbidden(prefix)
         for rule in self.constraints:
-            forbidden |= rule.forbidden(prefix)
+            mask = rule.forbidden(prefix)
+            _require_array(rule, mask, np.bool_, forbidden.shape)
+            forbidden |= mask
         low, high = self.bounds.interval(prefix)
         if not self.has_fixed_ranges:
             low, high = self._within_ranges(low, high)
             forbidden |= self._too_narrow(low, high)
         prior: Floats | None = None
         for soft in self.priors:
-            prior = soft.logits(prefix) if prior is None else prior + soft.logits(prefix)
+            logits = soft.logits(prefix)
+            _require_array(soft, logits, np.float64, forbidden.shape)
+            if not np.isfinite(logits).all():
+                raise DeclarationError(
+                    f"{soft.name} gave a logit that is not finite; use a Constraint to forbid"
+                )
+            prior = logits if prior is None else prior + logits
         return Options(forbidden, prior, low, high)
 
     def _within_ranges(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -203,8 +218,6 @@ class Space:
             if self.library.parametrised[token] != (value is not None):
                 need = "needs a value" if value is None else "takes no value"
                 raise InvalidDesignError(f"{design}: token {name!r} {need}")
-            if value is not None and not np.isfinite(value):
-                raise InvalidDesignError(f"{design}: the value of {name!r} is not finite")
             ids.append(token)
             numbers.append(np.nan if value is None else float(value))
         if self.library.end is not None:
@@ -213,7 +226,10 @@ class Space:
         return ids, numbers
 
     def violations(self, design: Design) -> list[Violation]:
-        """Every rule that the design breaks, with its position; empty for a design of the space."""
+        """Every rule that the design breaks, with its position; empty for a design of the space.
+
+        A design with unknown tokens, or with values missing or too many, is refused with InvalidDesignError.
+        """
         ids, numbers = self._encode_one(design)
         found: list[Violation] = []
         prefix = self.start(1)
@@ -223,13 +239,15 @@ class Space:
                 found.append(Violation(position, name, "shape", "stands after the end of a complete design"))
                 return found
             if position >= self.grammar.max_positions:
-                found.append(Violation(position, name, Length().name, "the design is longer than max_length"))
+                found.append(
+                    Violation(position, name, self.rules[0].name, "the design is longer than max_length")
+                )
                 return found
             for rule, forbidden in self._forbidden_by_rule(prefix):
                 if forbidden[0, token]:
                     found.append(Violation(position, name, rule, f"forbidden by {rule}"))
             low, high = self._within_ranges(*self.bounds.interval(prefix))
-            if not np.isnan(value) and not low[0, token] <= value <= high[0, token]:
+            if self.library.parametrised[token] and not low[0, token] <= value <= high[0, token]:
                 message = (
                     f"value {value:g} lies outside [{low[0, token]:g}, {high[0, token]:g}] "
                     f"of {self.bounds.name}"
@@ -266,3 +284,13 @@ class Space:
         """Interval ends in the policy's coordinates."""
         coordinates = self.library.coordinates
         return coordinates.to_z(token, low), coordinates.to_z(token, high)
+
+
+def _require_array(rule: Rule, array: object, kind: type[np.generic], shape: tuple[int, ...]) -> None:
+    """Refuse what a rule of the user's own must not return; cheap enough for every step."""
+    if not isinstance(array, np.ndarray) or array.dtype != kind or array.shape != shape:
+        got = f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else type(array).__name__
+        raise DeclarationError(
+            f"{rule.name} must return an array {kind.__name__}[B, K] of shape {list(shape)}, got {got}; "
+            "discodso.testing.check_constraint helps to find out why"
+        )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from discodso.checks import is_number
 from discodso.errors import DeclarationError
 from discodso.space import Space
 
@@ -43,5 +44,5 @@ class Task:
             raise DeclarationError("a task needs an objective or a batch_objective")
         if not all(callable(f) for f in given):
             raise DeclarationError("objective and batch_objective must be functions")
-        if math.isnan(self.worst_reward) or self.worst_reward == math.inf:
+        if self.worst_reward != -math.inf and not is_number(self.worst_reward):
             raise DeclarationError(f"worst_reward must be a number or -inf, got {self.worst_reward!r}")

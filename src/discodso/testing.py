@@ -61,21 +61,28 @@ def check_constraint(rule: Constraint | Prior | Bounds, space: Space, *, seed: i
     except DeclarationError as error:
         raise AssertionError(f"{rule.name} does not fit the space: {error}") from None
     answer = _answer_of(rule)
+    usable = np.zeros(len(space.library), np.bool_)  # tokens that bounds have left an interval for
     for prefix in random_prefixes(space, seed=seed):
         before = _snapshot(prefix)
         try:
             first = answer(prefix)
             second = answer(prefix)
-        except DiscodsoError:
+        except (AssertionError, DiscodsoError):
             raise
         except Exception as error:
             where = f"{rule.name} raised {type(error).__name__}: {error}"
             raise AssertionError(f"{where}, at position {prefix.position}") from error
         _check_answer(rule, prefix, first)
+        if isinstance(rule, Bounds):
+            usable |= (first[0] < first[1]).any(axis=0)
         same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(first, second, strict=True))
         assert same, f"{rule.name} gave two answers for one prefix; it must not keep state between calls"
         assert _equal(before, _snapshot(prefix)), f"{rule.name} changed the prefix, which it must only read"
         _check_alone(rule, space, prefix, first)
+    if isinstance(rule, Bounds):
+        _check_widths(rule, space)
+        never = [space.library.names[k] for k in np.flatnonzero(space.library.parametrised & ~usable)]
+        assert not never, f"{rule.name} never leaves {', '.join(never)} an interval with low < high"
     tried = _with_rule(space, rule)
     try:
         for _ in random_prefixes(tried, seed=seed):
@@ -92,7 +99,8 @@ def check_bounds(bounds: Bounds, space: Space, *, seed: int = 0) -> None:
 def check_task(task: Task, *, designs: int = 20, seed: int = 0) -> None:
     """Try a task: every rule of its space, designs to JSON and back, and the objective on random designs.
 
-    Calls the objective a few times for each of `designs` designs.
+    Calls the objective a few times for each of `designs` designs. Some designs may fail, as they may in a search;
+    that all of them fail is taken for a mistake.
     """
     assert isinstance(task, Task), f"expected a Task, got {type(task).__name__}"
     space = task.space
@@ -109,12 +117,11 @@ def check_task(task: Task, *, designs: int = 20, seed: int = 0) -> None:
         "with the same seed" if task.stochastic else "; a random one needs stochastic=True and takes a seed"
     )
     for design, one, two in zip(batch, first, second, strict=True):
-        assert one == two, f"the objective gave {one} and then {two} for {design} {hint}"
+        assert _same(one, two), f"the objective gave {one} and then {two} for {design} {hint}"
     if task.objective is not None and task.batch_objective is not None:
         single = Task(space, task.objective, None, task.stochastic, task.worst_reward, task.name)
         for design, one, two in zip(batch, first, _rewards(single, batch, seed), strict=True):
-            close = np.isclose(one, two, rtol=1e-9, atol=1e-12)
-            assert close, f"batch_objective gives {one} and objective gives {two} for {design}"
+            assert _same(one, two), f"batch_objective gives {one} and objective gives {two} for {design}"
 
 
 def _random_designs(space: Space, size: int, seed: int) -> DesignBatch:
@@ -127,11 +134,16 @@ def _random_designs(space: Space, size: int, seed: int) -> DesignBatch:
 
 
 def _rewards(task: Task, batch: DesignBatch, seed: int) -> list[float]:
+    """Rewards, NaN for designs that failed."""
     evaluation = Evaluator(task, np.random.SeedSequence(seed)).evaluate(batch)
-    if evaluation.failures:
+    if evaluation.failed.all():
         failure = evaluation.failures[0]
-        raise AssertionError(f"the objective {failure.reason}, for {failure.design}")
-    return [float(reward) for reward in evaluation.rewards]
+        raise AssertionError(f"every design failed; the objective {failure.reason}, for {failure.design}")
+    return [float(reward) for reward in np.where(evaluation.failed, np.nan, evaluation.rewards)]
+
+
+def _same(one: float, two: float) -> bool:
+    return bool(np.isclose(one, two, rtol=1e-9, atol=1e-12, equal_nan=True))
 
 
 def _answer_of(rule: Constraint | Prior | Bounds) -> Callable[[Prefix], tuple[Any, ...]]:
@@ -139,7 +151,20 @@ def _answer_of(rule: Constraint | Prior | Bounds) -> Callable[[Prefix], tuple[An
         return lambda prefix: (rule.forbidden(prefix),)
     if isinstance(rule, Prior):
         return lambda prefix: (rule.logits(prefix),)
-    return rule.interval
+    return lambda prefix: _pair(rule, rule.interval(prefix))
+
+
+def _pair(rule: Bounds, answer: Any) -> tuple[Any, Any]:
+    good = isinstance(answer, tuple) and len(answer) == 2
+    assert good, f"{rule.name} must return a pair low, high of arrays, got {type(answer).__name__}"
+    return answer[0], answer[1]
+
+
+def _check_widths(rule: Bounds, space: Space) -> None:
+    widths = rule.min_width(space.library)
+    shape = (len(space.library),)
+    good = isinstance(widths, np.ndarray) and widths.shape == shape
+    assert good, f"min_width of {rule.name} must return an array of shape [K] = {shape}, got {widths!r:.80}"
 
 
 def _check_answer(rule: Constraint | Prior | Bounds, prefix: Prefix, answer: tuple[Any, ...]) -> None:
@@ -177,7 +202,19 @@ def _check_alone(
 
 def _snapshot(prefix: Prefix) -> tuple[Any, ...]:
     t = prefix.traversals
-    return tuple(array.copy() for array in (prefix.slots, t.tokens, t.values, t.parents))
+    return tuple(
+        array.copy()
+        for array in (
+            prefix.slots,
+            prefix.path,
+            prefix.previous,
+            t.tokens,
+            t.values,
+            t.coordinates,
+            t.parents,
+            t.siblings,
+        )
+    )
 
 
 def _equal(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:

@@ -9,6 +9,7 @@ infinite end keeps its own units (or their logarithm).
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -18,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from discodso.arrays import Bools, Floats, Ints
-from discodso.checks import require, require_integer, require_number, require_one_of
+from discodso.checks import require, require_integer, require_number, require_one_of, settle_integers
 from discodso.errors import DeclarationError
 
 
@@ -54,10 +55,12 @@ class Token:
 
     def _checked_range(self, given: tuple[float, float]) -> tuple[float, float]:
         try:
+            if not isinstance(given, (tuple, list, np.ndarray)):
+                raise TypeError
             low, high = (float(end) for end in given)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise DeclarationError(
-                f"token {self.name!r}: range must be a pair (low, high) of numbers, got {given!r}"
+                f"token {self.name!r}: range must be a pair (low, high) of numbers, got {given!r:.80}"
             ) from None
         if not low < high or low == math.inf or high == -math.inf:
             raise DeclarationError(
@@ -67,6 +70,15 @@ class Token:
             raise DeclarationError(
                 f"token {self.name!r}: scale 'log' needs a positive lower end, got ({low:g}, {high:g})"
             )
+        if self.scale == "log":
+            low = max(low, sys.float_info.min)  # the logarithm of 0 is no coordinate
+            if not math.log(low) < math.log(min(high, sys.float_info.max)):
+                raise DeclarationError(f"token {self.name!r}: range ({low!r}, {high!r}) is too narrow")
+        if math.isinf(high - low) and math.isfinite(low) and math.isfinite(high):
+            raise DeclarationError(
+                f"token {self.name!r}: range ({low:g}, {high:g}) is too wide for float64; "
+                "use infinite ends, or scale='log'"
+            )
         return low, high
 
     @property
@@ -75,11 +87,15 @@ class Token:
         return self.range is not None
 
 
+_LOG_LIMITS = (math.log(sys.float_info.min), math.log(sys.float_info.max))
+
+
 @dataclass(frozen=True)
 class Coordinates:
     """The map between values beta and the policy's coordinates z, one entry for each token.
 
-    z = (g(beta) - offset) / width, with g the logarithm where `log` is set and the identity elsewhere.
+    z = (g(beta) - offset) / width, with g the logarithm where `log` is set and the identity elsewhere. A finite
+    range is mapped to [0, 1]; one with a single finite end keeps its units and counts from that end.
     """
 
     log: Bools
@@ -95,9 +111,11 @@ class Coordinates:
             if token.range is None:
                 continue
             log[k] = token.scale == "log"
-            if all(math.isfinite(end) for end in token.range):
-                low, high = (math.log(end) if log[k] else end for end in token.range)
-                offset[k], width[k] = low, high - low
+            low, high = (_log(end) if log[k] else end for end in token.range)
+            finite = [end for end in (low, high) if math.isfinite(end)]
+            if finite:
+                offset[k] = finite[0]
+                width[k] = high - low if len(finite) == 2 else 1.0
         return cls(log, offset, width)
 
     def to_z(self, token: Ints, value: Floats) -> Floats:
@@ -113,9 +131,13 @@ class Coordinates:
         """Values at coordinates; the inverse of `to_z`."""
         raw: Floats = z * self.width[token] + self.offset[token]
         log = self.log[token]
-        with np.errstate(over="ignore"):
-            raw[log] = np.exp(raw[log])
+        raw[log] = np.exp(np.clip(raw[log], *_LOG_LIMITS))
         return raw
+
+
+def _log(value: float) -> float:
+    """The logarithm; the smallest normal number stands for 0, see `Token`."""
+    return math.log(value) if value > sys.float_info.min else -math.inf
 
 
 class Library:
@@ -169,6 +191,9 @@ class Library:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[type[Library], tuple[tuple[Token, ...], str | None]]:
+        return Library, (self.tokens, None if self.end is None else self.names[self.end])
+
     def __repr__(self) -> str:
         return f"Library({', '.join(self.names)})"
 
@@ -192,10 +217,14 @@ class Library:
         return member
 
 
-def _check_lengths(minimum: int, maximum: int, least: int) -> None:
-    require_integer("min_length", minimum, least)
-    require_integer("max_length", maximum, 1)
-    require("min_length", minimum, minimum <= maximum, f"at most max_length = {maximum}")
+MAX_LENGTH = 10_000  # tables of completions grow with its square
+
+
+def _check_lengths(shape: Tree | OpenSequence, least: int) -> None:
+    settle_integers(shape, {"min_length": least, "max_length": 1})
+    most = shape.max_length
+    require("min_length", shape.min_length, shape.min_length <= most, f"at most max_length = {most}")
+    require("max_length", most, most <= MAX_LENGTH, f"at most {MAX_LENGTH}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +235,7 @@ class Tree:
     max_length: int = 32
 
     def __post_init__(self) -> None:
-        _check_lengths(self.min_length, self.max_length, least=1)
+        _check_lengths(self, least=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +245,8 @@ class FixedSequence:
     length: int
 
     def __post_init__(self) -> None:
-        require_integer("length", self.length, 1)
+        settle_integers(self, {"length": 1})
+        require("length", self.length, self.length <= MAX_LENGTH, f"at most {MAX_LENGTH}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +258,7 @@ class OpenSequence:
     end: str = "end"
 
     def __post_init__(self) -> None:
-        _check_lengths(self.min_length, self.max_length, least=0)
+        _check_lengths(self, least=0)
         if not isinstance(self.end, str) or not self.end.strip():
             raise DeclarationError(f"the end token needs a name that is a non-empty string, got {self.end!r}")
 
@@ -279,9 +309,13 @@ class Grammar:
 
 def library_for(tokens: Iterable[Token] | Library, shape: Shape) -> Library:
     """Check tokens against a shape and return the library, with the end token where the shape has one."""
-    library = tokens if isinstance(tokens, Library) else Library(tokens)
     if not isinstance(shape, (Tree, FixedSequence, OpenSequence)):
         raise DeclarationError(f"shape must be a Tree, FixedSequence or OpenSequence, got {shape!r}")
+    if isinstance(tokens, (Token, str)) or not isinstance(tokens, (Library, Iterable)):
+        raise DeclarationError(f"tokens must be a list of Token objects, got {tokens!r}")
+    library = tokens if isinstance(tokens, Library) else Library(tokens)
+    if library.end is not None:  # taken from an open sequence; its end token belongs to that shape
+        library = Library(token for k, token in enumerate(library.tokens) if k != library.end)
     if isinstance(shape, Tree):
         if not np.any(library.arity == 0):
             raise DeclarationError("a tree library needs at least one leaf, a token of arity 0")
@@ -292,8 +326,6 @@ def library_for(tokens: Iterable[Token] | Library, shape: Shape) -> Library:
             f"tokens of a sequence have arity 0, but {', '.join(with_children)} has children; use shape Tree"
         )
     if isinstance(shape, OpenSequence):
-        if library.end is not None and library.names[library.end] == shape.end:
-            return library
         if shape.end in library.names:
             raise DeclarationError(
                 f"the end token {shape.end!r} is added by OpenSequence; rename the token of that name"

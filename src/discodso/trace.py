@@ -56,6 +56,8 @@ def neighbours_of(traversals: Traversals, positions: int) -> tuple[Ints, Floats]
 def replay(space: Space, batch: DesignBatch) -> Trace:
     """Walk a batch of designs through the rules of the space; a design that breaks one is refused."""
     size, positions, count = len(batch), int(batch.lengths.max(initial=1)), len(space.library)
+    if positions > space.grammar.max_positions or positions > batch.tokens.shape[1]:
+        raise InvalidDesignError("these designs are longer than the longest of the space")
     forbidden = np.zeros((positions, size, count), np.bool_)
     prior = np.zeros((positions, size, count)) if space.priors else None
     moving = not space.has_fixed_ranges
@@ -66,7 +68,7 @@ def replay(space: Space, batch: DesignBatch) -> Trace:
     for position in range(positions):
         rows = prefix.rows
         tokens, values = batch.tokens[rows, position], batch.values[rows, position]
-        _require_complete(prefix, batch, tokens)
+        _require_tokens(prefix, batch, tokens)
         options = space.options(prefix)
         forbidden[position, rows] = options.forbidden
         if prior is not None:
@@ -75,7 +77,8 @@ def replay(space: Space, batch: DesignBatch) -> Trace:
             low[position, rows], high[position, rows] = options.low, options.high
         at = np.arange(len(rows))
         outside = (values < options.low[at, tokens]) | (values > options.high[at, tokens])
-        broken = np.flatnonzero(options.forbidden[at, tokens] | outside)
+        wrong_kind = np.isnan(values) == space.library.parametrised[tokens]
+        broken = np.flatnonzero(options.forbidden[at, tokens] | outside | wrong_kind)
         if len(broken):
             _refuse(space, batch, int(rows[broken[0]]))
         prefix = prefix.advance(tokens, values)
@@ -102,8 +105,8 @@ def replay(space: Space, batch: DesignBatch) -> Trace:
     )
 
 
-def _require_complete(prefix: Prefix, batch: DesignBatch, tokens: Ints) -> None:
-    short = np.flatnonzero(tokens < 0)
+def _require_tokens(prefix: Prefix, batch: DesignBatch, tokens: Ints) -> None:
+    short = np.flatnonzero((tokens < 0) | (tokens >= len(prefix.library)))
     if len(short):
         design = batch[int(prefix.rows[short[0]])]
         raise InvalidDesignError(f"{design} does not belong to the space: it ends with open slots")

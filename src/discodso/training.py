@@ -17,6 +17,8 @@ from discodso.arrays import Bools, Floats
 from discodso.errors import TrainingError
 from discodso.policy import Score
 
+_LARGEST = 1e150  # rewards beyond it are told apart no more, and their squares stay finite
+
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
@@ -59,6 +61,7 @@ def select(
 ) -> Selection:
     """Keep the best share of a batch and weigh it against the running baseline."""
     finite = np.isfinite(rewards)
+    rewards = np.where(finite, np.clip(rewards, -_LARGEST, _LARGEST), rewards)
     threshold = quantile(rewards, risk_factor)
     if not np.isfinite(threshold):  # more failures than the share to drop: all that worked is kept
         threshold = float(rewards[finite].min())
@@ -108,8 +111,11 @@ def require_finite(loss: Tensor, score: Score, advantages: Floats) -> None:
     )
 
 
-def require_finite_gradients(module: torch.nn.Module) -> float:
-    """The norm of all gradients; raises TrainingError naming the weights if it is not finite."""
+def limit_gradients(module: torch.nn.Module, limit: float) -> float:
+    """Scale gradients down to a norm of at most `limit`; returns the norm that they had.
+
+    Raises TrainingError naming the weights if a gradient is not finite.
+    """
     square = 0.0
     for name, parameter in module.named_parameters():
         if parameter.grad is not None:
@@ -120,4 +126,9 @@ def require_finite_gradients(module: torch.nn.Module) -> float:
                     "smaller scale"
                 )
             square += part
-    return float(np.sqrt(square))
+    norm = float(np.sqrt(square))
+    if norm > limit:
+        for parameter in module.parameters():
+            if parameter.grad is not None:
+                parameter.grad *= limit / norm
+    return norm

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from discodso.arrays import Floats, Ints
-from discodso.checks import require_integer
+from discodso.checks import require_integer, seed_sequence, settle_integers
 from discodso.design import Design, DesignBatch
 from discodso.distributions import Distribution, TruncatedNormal, Uniform
 from discodso.method import Metrics
@@ -76,7 +76,7 @@ class RandomSettings:
     batch_size: int = 1000
 
     def __post_init__(self) -> None:
-        require_integer("batch_size", self.batch_size, 1)
+        settle_integers(self, {"batch_size": 1})
 
     def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> RandomSearch:
         """Start the method on a space."""
@@ -92,13 +92,13 @@ class RandomSearch:
         self.space = space
         self.batch_size = settings.batch_size
         self._proposer = UniformProposer(space)
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(seed_sequence(seed))
 
     def ask(self, size: int | None = None) -> DesignBatch:
         """Designs drawn at random."""
-        return sample(
-            self.space, self._proposer, self.batch_size if size is None else size, self._rng
-        ).designs
+        count = self.batch_size if size is None else size
+        require_integer("size", count, 1)
+        return sample(self.space, self._proposer, count, self._rng).designs
 
     def tell(self, designs: Sequence[Design], rewards: ArrayLike) -> Metrics | None:
         """Nothing to learn."""

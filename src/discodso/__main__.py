@@ -1,0 +1,5 @@
+"""`python -m discodso` is the command line."""
+
+from discodso.cli import main
+
+main()
