@@ -29,10 +29,11 @@ def imports_of(module: str) -> set[str]:
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "discodso":
-            if node.module == "discodso":
-                found |= {alias.name for alias in node.names}
+            package = node.module.removeprefix("discodso").lstrip(".")
+            if (SOURCE / package.replace(".", "/")).is_dir():
+                found |= {f"{package}.{alias.name}".lstrip(".") for alias in node.names}
             else:
-                found.add(node.module.removeprefix("discodso."))
+                found.add(package)
         elif isinstance(node, ast.Import):
             found |= {a.name.removeprefix("discodso.") for a in node.names if a.name.startswith("discodso")}
         assert not (isinstance(node, ast.ImportFrom) and node.level), f"{module} has a relative import"

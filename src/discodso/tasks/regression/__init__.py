@@ -1,0 +1,1 @@
+"""Symbolic regression: expressions, a compiled evaluator, the paper's benchmarks."""

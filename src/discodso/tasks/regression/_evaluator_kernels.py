@@ -1,0 +1,183 @@
+"""The compiled stack machine: values of many expressions on many rows, block by block.
+
+Expressions are read from the last token to the first, so that operands lie on the stack before their operator
+comes. A stack entry is the number of a row of a buffer: the inputs of the block stand in its first rows and are
+never copied. Every level of the stack has two rows of its own, and a result goes to the one that no operand
+stands in, because loops whose input and output are surely apart become vector code.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from discodso.arrays import Floats, Ints
+from discodso.tasks.regression import _vector_math
+
+BLOCK = 128
+_options: Any = {"error_model": "numpy", "fastmath": {"contract"}, "cache": True, "nogil": True}
+
+
+@njit(**_options)
+def _binary(code: int, a: Floats, b: Floats, out: Floats, count: int) -> None:
+    if code == 0:
+        for j in range(count):
+            out[j] = a[j] + b[j]
+    elif code == 1:
+        for j in range(count):
+            out[j] = a[j] - b[j]
+    elif code == 2:
+        for j in range(count):
+            out[j] = a[j] * b[j]
+    elif code == 3:
+        for j in range(count):
+            out[j] = a[j] / b[j]
+    else:
+        for j in range(count):
+            out[j] = a[j] ** b[j]
+
+
+@njit(**_options)
+def _unary(code: int, a: Floats, out: Floats, work: Floats, count: int) -> None:
+    if code == 4:
+        _vector_math.sin(a, out, work[0], work[1], count)
+    elif code == 5:
+        _vector_math.cos(a, out, work[0], work[1], count)
+    elif code == 6:
+        _vector_math.tan(a, out, work[0], work[1], count)
+    elif code == 7:
+        _vector_math.tanh(a, out, work[0], work[1], work[2], count)
+    elif code == 8:
+        _vector_math.exp(a, out, work[0], work[1], count)
+    elif code == 9:
+        _vector_math.log(a, out, work[0], work[1], count)
+    elif code == 10:
+        for j in range(count):
+            out[j] = np.sqrt(a[j])
+    elif code == 11:
+        for j in range(count):
+            out[j] = a[j] * a[j]
+    elif code == 12:
+        for j in range(count):
+            out[j] = a[j] * a[j] * a[j]
+    elif code == 13:
+        for j in range(count):
+            out[j] = (a[j] * a[j]) * (a[j] * a[j])
+    elif code == 15:
+        for j in range(count):
+            out[j] = -a[j]
+    elif code == 16:
+        for j in range(count):
+            out[j] = 1.0 / a[j]
+    else:
+        for j in range(count):
+            out[j] = abs(a[j])
+
+
+@njit(**_options)
+def _run(
+    tokens: Ints,
+    values: Floats,
+    length: int,
+    code: Ints,
+    operand: Floats,
+    inputs: int,
+    buffer: Floats,
+    work: Floats,
+    stack: Ints,
+    count: int,
+) -> int:
+    """Evaluate one expression on the block whose inputs stand in the buffer; returns the row of the result."""
+    top = 0
+    for position in range(length - 1, -1, -1):
+        token = tokens[position]
+        kind = code[token]
+        if kind == 18:  # an input
+            stack[top] = int(operand[token])
+            top += 1
+        elif kind >= 19:  # a value of its own, or a literal
+            number = values[position] if kind == 19 else operand[token]
+            row = inputs + 2 * top
+            target = buffer[row]
+            for j in range(count):
+                target[j] = number
+            stack[top] = row
+            top += 1
+        elif kind <= 3 or kind == 14:
+            top -= 1
+            first, second = stack[top], stack[top - 1]
+            row = inputs + 2 * (top - 1)
+            row += second == row
+            _binary(kind, buffer[first], buffer[second], buffer[row], count)
+            stack[top - 1] = row
+        else:
+            first = stack[top - 1]
+            row = inputs + 2 * (top - 1)
+            row += first == row
+            _unary(kind, buffer[first], buffer[row], work, count)
+            stack[top - 1] = row
+    return int(stack[0])
+
+
+@njit(**_options)
+def predict(
+    tokens: Ints,
+    values: Floats,
+    lengths: Ints,
+    code: Ints,
+    operand: Floats,
+    columns: Floats,
+    predictions: Floats,
+) -> None:
+    """predictions[B, n] of B expressions on n rows; columns is X transposed, [d, n]."""
+    inputs, rows = columns.shape
+    buffer = np.empty((inputs + 2 * tokens.shape[1] + 2, BLOCK))
+    work, stack = np.empty((3, BLOCK)), np.empty(tokens.shape[1] + 1, np.int64)
+    for start in range(0, rows, BLOCK):
+        count = min(BLOCK, rows - start)
+        buffer[:inputs, :count] = columns[:, start : start + count]
+        for b in range(tokens.shape[0]):
+            row = _run(tokens[b], values[b], lengths[b], code, operand, inputs, buffer, work, stack, count)
+            predictions[b, start : start + count] = buffer[row, :count]
+
+
+@njit(**_options)
+def errors(
+    tokens: Ints,
+    values: Floats,
+    lengths: Ints,
+    code: Ints,
+    operand: Floats,
+    columns: Floats,
+    target: Floats,
+    weights: Floats,
+    absolute: bool,
+    result: Floats,
+) -> None:
+    """result[B]: weighted sum of squared (or absolute) errors, infinity where a prediction is not finite.
+
+    An expression that has failed on one block is not evaluated on the next.
+    """
+    inputs, rows = columns.shape
+    buffer = np.empty((inputs + 2 * tokens.shape[1] + 2, BLOCK))
+    work, stack = np.empty((3, BLOCK)), np.empty(tokens.shape[1] + 1, np.int64)
+    result[:] = 0.0
+    for start in range(0, rows, BLOCK):
+        count = min(BLOCK, rows - start)
+        buffer[:inputs, :count] = columns[:, start : start + count]
+        y, w = target[start : start + count], weights[start : start + count]
+        for b in range(tokens.shape[0]):
+            if result[b] == np.inf:
+                continue
+            row = _run(tokens[b], values[b], lengths[b], code, operand, inputs, buffer, work, stack, count)
+            predicted = buffer[row]
+            total, check = 0.0, 0.0
+            for j in range(count):
+                difference = predicted[j] - y[j]
+                size = abs(difference) if absolute else difference * difference
+                total += w[j] * size
+                check += 0.0 * predicted[j]  # NaN if any prediction is not finite, whatever its weight
+            total += check
+            result[b] = result[b] + total if abs(total) < np.inf else np.inf

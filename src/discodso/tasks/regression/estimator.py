@@ -1,0 +1,290 @@
+"""DisCoRegressor: symbolic regression as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_random_state, validate_data
+
+from discodso.arrays import Floats
+from discodso.checks import require_integer, require_number, require_one_of
+from discodso.disco import DisCo, DisCoSettings
+from discodso.policy import PolicySettings
+from discodso.search import search
+from discodso.space import Space
+from discodso.task import Task
+from discodso.tasks.regression import export
+from discodso.tasks.regression.evaluator import Program
+from discodso.tasks.regression.expression import CONST, Expression
+from discodso.tasks.regression.front import (
+    Candidate,
+    FrontKeeper,
+    as_rows,
+    choose,
+    marked_finite,
+    undominated,
+)
+from discodso.tasks.regression.polish import polish
+from discodso.tasks.regression.task import Fit, RegressionSpace
+
+LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", CONST)
+SELECTIONS = ("auto", "accuracy", "validation", "complexity")
+_ROWS_FOR_VALIDATION = 40
+
+
+@dataclass(frozen=True)
+class _Continue:
+    """Settings that go on with a method that has already learned."""
+
+    disco: DisCo
+
+    def build(self, space: Space, seed: Any) -> DisCo:
+        return self.disco
+
+
+class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Find an equation y = f(X).
+
+    Args:
+        library: operators (names or `Operator` objects of one's own), numbers, and "const".
+        max_calls: objective calls to spend on the search; polishing is counted apart.
+        max_time: seconds to spend on the search; None for no limit.
+        max_length: longest traversal.
+        const_range: where constants may lie.
+        need_input, no_constant_subtrees, no_inverses, max_constants: see `RegressionSpace`.
+        metric: "nmse", "nrmse", "mae", "r2", or a function of (y, prediction, weights) to a reward.
+        polish: fit the constants of the front with SciPy after the search.
+        selection: how to choose from the front: "accuracy", "validation" (a held-out quarter of the rows),
+            "complexity", or "auto": by validation with 40 rows or more, else by complexity.
+        must_extrapolate: pass over models that are not finite on a box twice as wide as the data.
+        settings: of the method; None for a learned scale and batches of 1000 (fewer for small budgets).
+        warm_start: go on from the last fit instead of starting anew.
+        threads: of the evaluator.
+        random_state: seed.
+
+    Attributes:
+        expression_: the chosen `Expression`; `str(model)`, `sympy()`, `latex()` and `export` translate it.
+        front_: the front as a pandas DataFrame, or a list of dictionaries without pandas.
+        candidates_: the front as `Candidate` objects.
+        calls_, polish_calls_: evaluations of the search, and of polishing.
+        result_: the `Result` of the search.
+    """
+
+    def __init__(
+        self,
+        library: tuple[Any, ...] = LIBRARY,
+        *,
+        max_calls: int = 100_000,
+        max_time: float | None = None,
+        max_length: int = 32,
+        const_range: tuple[float, float] = (-np.inf, np.inf),
+        need_input: bool = False,
+        no_constant_subtrees: bool = True,
+        no_inverses: bool = True,
+        max_constants: int | None = None,
+        metric: Any = "nmse",
+        polish: bool = True,
+        selection: str = "auto",
+        must_extrapolate: bool = True,
+        settings: DisCoSettings | None = None,
+        warm_start: bool = False,
+        threads: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        self.library = library
+        self.max_calls = max_calls
+        self.max_time = max_time
+        self.max_length = max_length
+        self.const_range = const_range
+        self.need_input = need_input
+        self.no_constant_subtrees = no_constant_subtrees
+        self.no_inverses = no_inverses
+        self.max_constants = max_constants
+        self.metric = metric
+        self.polish = polish
+        self.selection = selection
+        self.must_extrapolate = must_extrapolate
+        self.settings = settings
+        self.warm_start = warm_start
+        self.threads = threads
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DisCoRegressor:
+        """Search for an equation; X[n, d] and y[n] must be finite numbers."""
+        require_integer("max_calls", self.max_calls, 1)
+        if self.max_time is not None:
+            require_number("max_time", self.max_time, above=0)
+        require_one_of("selection", self.selection, SELECTIONS)
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        y = np.asarray(y, dtype=np.float64)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if not weights.sum() > 0:
+            raise ValueError("sample_weight must not be all zero")
+        rng = check_random_state(self.random_state)
+        names = getattr(self, "feature_names_in_", None)
+        columns = tuple(f"x{i + 1}" for i in range(X.shape[1])) if names is None else tuple(map(str, names))
+        training = self._training_rows(len(y), rng)
+        keeper = self._search(X[training], y[training], weights[training], int(rng.randint(2**31 - 1)))
+        self._select(keeper, columns, X, y, weights / weights.sum(), training)
+        return self
+
+    def _training_rows(self, count: int, rng: Any) -> Any:
+        self.selection_ = self.selection
+        if self.selection == "auto":
+            self.selection_ = "validation" if count >= _ROWS_FOR_VALIDATION else "complexity"
+        chosen = np.ones(count, dtype=bool)
+        if self.selection_ == "validation" and count >= 4:
+            chosen[rng.permutation(count)[: count // 4]] = False
+        return chosen
+
+    def _search(self, X: Floats, y: Floats, weights: Floats, seed: int) -> FrontKeeper:
+        description = self._space()
+        space = description.build(X.shape[1])
+        own = tuple(o for o in description.operators if o.code < 0)
+        if not weights.sum() > 0:
+            weights = np.ones(len(y))
+        fit = Fit.of(Program.of(space.library, own), X, y, weights, self.metric, self.threads)
+        keeper = FrontKeeper(space, fit)
+        before = getattr(self, "_disco", None) if self.warm_start else None
+        if before is not None and before.space.library == space.library:
+            # The space of before is an equal one; designs must come from the very one that the method has.
+            keeper.space = before.space
+            keeper.best.update(getattr(self, "_front_before", {}))
+            disco = before
+        else:
+            disco = self._method().build(space, seed)
+        task = Task(keeper.space, batch_objective=keeper, name="regression")
+        self.result_ = search(
+            task, budget=self.max_calls, seed=seed, method=_Continue(disco), time_limit=self.max_time
+        )
+        self.calls_ = self.result_.calls
+        if self.warm_start:
+            self._disco, self._front_before = disco, dict(keeper.best)
+        return keeper
+
+    def _space(self) -> RegressionSpace:
+        return RegressionSpace(
+            library=tuple(self.library),
+            min_length=1,
+            max_length=self.max_length,
+            const_range=self.const_range,
+            need_input=self.need_input,
+            no_constant_subtrees=self.no_constant_subtrees,
+            no_inverses=self.no_inverses,
+            max_constants=self.max_constants,
+        )
+
+    def _method(self) -> DisCoSettings:
+        if self.settings is not None:
+            return self.settings
+        return DisCoSettings(
+            batch_size=max(50, min(1000, self.max_calls // 100)),
+            learning_rate=0.003,
+            policy=PolicySettings(learn_scale=True),
+        )
+
+    def _select(
+        self,
+        keeper: FrontKeeper,
+        columns: tuple[str, ...],
+        X: Floats,
+        y: Floats,
+        weights: Floats,
+        training: Any,
+    ) -> None:
+        own = tuple(o for o in self._space().operators if o.code < 0)
+        found = [Expression(design, columns, own) for _, design in keeper.best.values()]
+        # A constant is always a model, so that there is one even if nothing else was finite.
+        mean = Expression.parse(repr(float(np.average(y, weights=weights))), columns)
+        self.polish_calls_ = 0
+        candidates: list[Candidate] = []
+        held_out = not training.all()
+        share = _normalised(weights, training)
+        for expression in [*found, mean]:
+            if self.polish and self.metric != "mae" and not callable(self.metric):
+                expression, calls = polish(expression, X[training], y[training], share, self.const_range)
+                self.polish_calls_ += calls
+            loss = self._loss(expression, X[training], y[training], share)
+            if not np.isfinite(loss):
+                continue
+            validation = None
+            if held_out:
+                validation = self._loss(
+                    expression, X[~training], y[~training], _normalised(weights, ~training)
+                )
+            complexity = _complexity(expression)
+            candidate = Candidate(expression, complexity, loss, validation)
+            candidates.append(marked_finite(candidate, X) if self.must_extrapolate else candidate)
+        self.candidates_ = undominated(candidates)
+        if self.must_extrapolate and not any(c.finite for c in self.candidates_):
+            self.candidates_ = undominated([c for c in candidates if c.finite])
+        chosen = choose(self.candidates_, self.selection_)
+        self.expression_ = chosen.expression
+        if self.polish and held_out and self.metric != "mae" and not callable(self.metric):
+            refitted, calls = polish(chosen.expression, X, y, weights, self.const_range)
+            self.polish_calls_ += calls
+            again = marked_finite(replace(chosen, expression=refitted), X)
+            if again.finite or not self.must_extrapolate or not chosen.finite:
+                self.expression_ = refitted
+        self.candidates_ = [
+            replace(c, expression=self.expression_) if c is chosen else c for c in self.candidates_
+        ]
+        self.front_ = _as_frame(as_rows(self.candidates_, self.expression_))
+
+    def _loss(self, expression: Expression, X: Floats, y: Floats, weights: Floats) -> float:
+        predicted = expression(X)
+        if not np.isfinite(predicted).all():
+            return float("inf")
+        if callable(self.metric):
+            return 1.0 - float(self.metric(y, predicted, weights))
+        sizes = np.abs(predicted - y) if self.metric == "mae" else np.square(predicted - y)
+        return float(sizes @ weights)
+
+    def predict(self, X: Any) -> Floats:
+        """Values of the equation on the rows of X; NaN or infinite where it is undefined."""
+        check_is_fitted(self)
+        return self.expression_(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def __str__(self) -> str:
+        return export.text(self.expression_) if hasattr(self, "expression_") else repr(self)
+
+    def sympy(self, *, simplify: bool = False) -> Any:
+        """The equation as a SymPy object, raw or simplified."""
+        check_is_fitted(self)
+        return export.simplified(self.expression_) if simplify else export.to_sympy(self.expression_)
+
+    def latex(self, digits: int = 6) -> str:
+        """The equation in LaTeX."""
+        check_is_fitted(self)
+        return export.latex(self.expression_, digits)
+
+    def export(self, language: str) -> str:
+        """Source code of the equation: "python", "c" or "text"."""
+        check_is_fitted(self)
+        require_one_of("language", language, ("python", "c", "text"))
+        if language == "text":
+            return export.text(self.expression_)
+        write = export.python_source if language == "python" else export.c_source
+        return write(self.expression_)
+
+
+def _normalised(weights: Floats, rows: Any) -> Floats:
+    share = weights[rows]
+    return share / share.sum() if share.sum() > 0 else np.full(len(share), 1 / max(len(share), 1))
+
+
+def _complexity(expression: Expression) -> float:
+    return float(
+        sum(o.complexity if (o := expression.operator(name)) else 1.0 for name in expression.design.tokens)
+    )
+
+
+def _as_frame(rows: list[dict[str, Any]]) -> Any:
+    try:
+        import pandas
+    except ImportError:
+        return rows
+    return pandas.DataFrame(rows)

@@ -1,0 +1,165 @@
+"""Values and errors of whole batches of expressions, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from discodso.arrays import Bools, Floats, Ints
+from discodso.design import DesignBatch
+from discodso.tasks.regression import _evaluator_kernels
+from discodso.tasks.regression.expression import CONST, Expression, input_index, literal_value
+from discodso.tasks.regression.operators import INPUT, LITERAL, NO_CODE, OPERATORS, VALUE, Operator
+from discodso.tokens import Library, Token
+
+
+@dataclass(frozen=True)
+class Program:
+    """The tokens of a library as the stack machine reads them.
+
+    Attributes:
+        code: int[K], operator codes, and what kind of leaf.
+        operand: float[K], index of an input or value of a literal.
+        own: operators without a code, by token id.
+    """
+
+    library: Library
+    code: Ints
+    operand: Floats
+    own: dict[int, Operator]
+
+    @classmethod
+    def of(cls, library: Library, operators: tuple[Operator, ...] = ()) -> Program:
+        """Translate a library; `operators` are those of one's own."""
+        known = {**OPERATORS, **{operator.name: operator for operator in operators}}
+        code, operand = np.zeros(len(library), np.int64), np.zeros(len(library))
+        own: dict[int, Operator] = {}
+        for k, name in enumerate(library.names):
+            index, literal = input_index(name), literal_value(name)
+            if name in known:
+                code[k] = known[name].code
+                if code[k] == NO_CODE:
+                    own[k] = known[name]
+            elif index is not None:
+                code[k], operand[k] = INPUT, index
+            elif name == CONST:
+                code[k] = VALUE
+            else:
+                assert literal is not None
+                code[k], operand[k] = LITERAL, literal
+        return cls(library, code, operand, own)
+
+    def predict(self, designs: DesignBatch, columns: Floats, threads: int = 1) -> Floats:
+        """float[B, n] on columns[d, n], which is X transposed and contiguous."""
+        slow = self._has_own(designs)
+        if not slow.any():
+            return self._predict_compiled(designs, columns, threads)
+        predictions = np.empty((len(designs), columns.shape[1]))
+        predictions[~slow] = self._predict_compiled(designs.select(~slow), columns, threads)
+        with np.errstate(all="ignore"):
+            for row in np.flatnonzero(slow).tolist():
+                predictions[row] = self._interpret(designs, row, columns)
+        return predictions
+
+    def _predict_compiled(self, designs: DesignBatch, columns: Floats, threads: int) -> Floats:
+        predictions = np.empty((len(designs), columns.shape[1]))
+
+        def part(rows: slice) -> None:
+            _evaluator_kernels.predict(
+                designs.tokens[rows],
+                designs.values[rows],
+                designs.lengths[rows],
+                self.code,
+                self.operand,
+                columns,
+                predictions[rows],
+            )
+
+        self._in_parts(part, len(designs), threads)
+        return predictions
+
+    def errors(
+        self,
+        designs: DesignBatch,
+        columns: Floats,
+        target: Floats,
+        weights: Floats,
+        *,
+        absolute: bool = False,
+        threads: int = 1,
+    ) -> Floats:
+        """float[B], sum of weights times squared (or absolute) errors; infinite if a prediction is not finite."""
+        if self._has_own(designs).any():
+            predictions = self.predict(designs, columns, threads)
+            with np.errstate(all="ignore"):
+                difference = predictions - target
+                sizes = np.abs(difference) if absolute else difference**2
+                totals: Floats = sizes @ weights
+            totals[~(np.isfinite(predictions).all(axis=1) & np.isfinite(totals))] = np.inf
+            return totals
+        result = np.empty(len(designs))
+
+        def part(rows: slice) -> None:
+            _evaluator_kernels.errors(
+                designs.tokens[rows],
+                designs.values[rows],
+                designs.lengths[rows],
+                self.code,
+                self.operand,
+                columns,
+                target,
+                weights,
+                absolute,
+                result[rows],
+            )
+
+        self._in_parts(part, len(designs), threads)
+        return result
+
+    @staticmethod
+    def _in_parts(part: Callable[[slice], None], count: int, threads: int) -> None:
+        if threads <= 1 or count < 2 * threads:
+            part(slice(0, count))
+            return
+        ends = np.linspace(0, count, threads + 1).astype(int).tolist()
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(part, [slice(a, b) for a, b in pairwise(ends)]))
+
+    def _has_own(self, designs: DesignBatch) -> Bools:
+        """bool[B], expressions with operators of one's own, which NumPy evaluates one by one."""
+        if not self.own:
+            return np.zeros(len(designs), np.bool_)
+        return np.asarray(np.isin(designs.tokens, list(self.own)).any(axis=1), dtype=np.bool_)
+
+    def _interpret(self, designs: DesignBatch, row: int, columns: Floats) -> Floats:
+        by_code = {operator.code: operator for operator in OPERATORS.values()}
+        stack: list[Floats] = []
+        for position in range(int(designs.lengths[row]) - 1, -1, -1):
+            token = int(designs.tokens[row, position])
+            code = int(self.code[token])
+            if code == INPUT:
+                stack.append(columns[int(self.operand[token])])
+            elif code in (VALUE, LITERAL):
+                number = designs.values[row, position] if code == VALUE else self.operand[token]
+                stack.append(np.full(columns.shape[1], number))
+            else:
+                operator = self.own[token] if code == NO_CODE else by_code[code]
+                stack.append(operator.function(*[stack.pop() for _ in range(operator.arity)]))
+        return stack[0]
+
+
+def evaluate(expression: Expression, X: Floats) -> Floats:
+    """Values float[n] of one expression on X[n, d] by the compiled evaluator, which a search uses."""
+    names = dict.fromkeys(expression.design.tokens)
+    arity = {name: o.arity if (o := expression.operator(name)) else 0 for name in names}
+    library = Library(Token(n, arity[n], range=(-np.inf, np.inf) if n == CONST else None) for n in names)
+    tokens = library.ids(expression.design.tokens)[None]
+    values = np.array([[np.nan if v is None else v for v in expression.design.values]])
+    batch = DesignBatch(library, tokens, values, np.array([tokens.shape[1]]))
+    program = Program.of(library, expression.operators)
+    result: Floats = program.predict(batch, np.ascontiguousarray(np.asarray(X, dtype=np.float64).T))[0]
+    return result

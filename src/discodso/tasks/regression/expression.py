@@ -1,0 +1,200 @@
+"""Expressions: a design read as a formula over named columns.
+
+Tokens are the names of operators, inputs "x1" to "xd", "const" with its value, and numbers such as "1" or "2.5".
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from discodso.arrays import Floats
+from discodso.design import Design
+from discodso.errors import InvalidDesignError
+from discodso.tasks.regression.operators import OPERATORS, Operator
+
+CONST = "const"
+_INPUT = re.compile(r"x([1-9]\d*)")
+T = TypeVar("T")
+
+
+def input_index(name: str) -> int | None:
+    """0 for "x1", 1 for "x2", ..., None for anything else."""
+    match = _INPUT.fullmatch(name)
+    return int(match[1]) - 1 if match else None
+
+
+def literal_value(name: str) -> float | None:
+    """The number that a token such as "2.5" stands for, None for anything else."""
+    try:
+        value = float(name)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A formula.
+
+    Args:
+        design: its tokens in pre-order.
+        columns: names of the inputs, in order; x1 is the first.
+        operators: operators of one's own, beside the built-in ones.
+    """
+
+    design: Design
+    columns: tuple[str, ...]
+    operators: tuple[Operator, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(str(column) for column in self.columns))
+        open_slots = 1
+        for name, value in self.design:
+            if open_slots == 0:
+                raise InvalidDesignError(f"{self.design}: {name!r} stands after the end of the expression")
+            open_slots += self._arity(name, value) - 1
+        if open_slots:
+            raise InvalidDesignError(f"{self.design}: the expression ends with {open_slots} operands missing")
+
+    def _arity(self, name: str, value: float | None) -> int:
+        operator = self.operator(name)
+        if operator is not None:
+            return operator.arity
+        index = input_index(name)
+        if index is not None and index >= len(self.columns):
+            raise InvalidDesignError(f"{self.design}: {name!r} needs more than {len(self.columns)} columns")
+        if name == CONST and value is None:
+            raise InvalidDesignError(f"{self.design}: 'const' needs a value")
+        if index is None and name != CONST and literal_value(name) is None:
+            raise InvalidDesignError(f"{self.design}: {name!r} is no operator, input or number")
+        return 0
+
+    def operator(self, name: str) -> Operator | None:
+        """The operator of this name, None for leaves."""
+        for own in self.operators:
+            if own.name == name:
+                return own
+        return OPERATORS.get(name)
+
+    def fold(self, column: Callable[[int], T], number: Callable[[float], T], apply: Callable[..., T]) -> T:
+        """Build something from the leaves up: `apply(operator, *operands)`; no recursion, so no depth limit."""
+        stack: list[T] = []
+        for name, value in reversed(list(self.design)):
+            operator = self.operator(name)
+            index = input_index(name)
+            if operator is not None:
+                operands = [stack.pop() for _ in range(operator.arity)]
+                stack.append(apply(operator, *operands))
+            elif index is not None:
+                stack.append(column(index))
+            else:
+                literal = literal_value(name) if value is None else value
+                assert literal is not None
+                stack.append(number(literal))
+        return stack[0]
+
+    def __call__(self, X: Any) -> Floats:
+        """Values on the rows of X[n, d], by NumPy; NaN or infinite where the formula is undefined."""
+        rows = np.asarray(X, dtype=np.float64)
+        with np.errstate(all="ignore"):
+            values = self.fold(
+                lambda index: rows[:, index],
+                lambda number: np.full(len(rows), number),
+                lambda operator, *operands: operator.function(*operands),
+            )
+        return np.array(values, dtype=np.float64)
+
+    def __len__(self) -> int:
+        return len(self.design)
+
+    @property
+    def constants(self) -> Floats:
+        """Values of the constants, in order."""
+        return np.array([value for value in self.design.values if value is not None])
+
+    def with_constants(self, values: Sequence[float] | Floats) -> Expression:
+        """The same skeleton with other constants."""
+        rest = iter(float(value) for value in values)
+        new = tuple(None if value is None else next(rest) for value in self.design.values)
+        return Expression(Design(self.design.tokens, new), self.columns, self.operators)
+
+    @classmethod
+    def parse(
+        cls, text: str, columns: Sequence[str], operators: Sequence[Operator] = (), *, constants: bool = True
+    ) -> Expression:
+        """Read a formula such as "2.5 * sin(x) + y**2"; names are columns or x1, x2, ...
+
+        Numbers become constants, or literal tokens if `constants` is False. Nothing is evaluated: the text is
+        taken apart by Python's own parser, and only arithmetic and known functions are accepted.
+        """
+        try:
+            tree = ast.parse(text.replace("^", "**").strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise InvalidDesignError(f"not a formula: {text!r:.80}") from None
+        items = _Reader(tuple(columns), {**OPERATORS, **{o.name: o for o in operators}}, constants).read(tree)
+        return cls(Design.of(*items), tuple(columns), tuple(operators))
+
+
+_BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Turns Python's syntax tree into tokens in pre-order."""
+
+    columns: tuple[str, ...]
+    operators: dict[str, Operator]
+    constants: bool
+
+    def read(self, node: ast.expr) -> list[str | tuple[str, float]]:
+        match node:
+            case ast.Constant(value=value) if isinstance(value, (int, float)) and not isinstance(value, bool):
+                return [self.number(float(value))]
+            case ast.Name(id=name):
+                return [self.column(name)]
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)) if isinstance(
+                value, (int, float)
+            ):
+                return [self.number(-float(value))]
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return ["neg", *self.read(operand)]
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self.read(operand)
+            case ast.BinOp(left=left, op=ast.Pow(), right=right):
+                return self.power(left, right)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+                return [_BINARY[type(op)], *self.read(left), *self.read(right)]
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+                return self.call(name, args)
+        raise InvalidDesignError(f"not a formula: {ast.unparse(node)!r:.80} is no arithmetic")
+
+    def number(self, value: float) -> str | tuple[str, float]:
+        return (CONST, value) if self.constants else repr(value)
+
+    def column(self, name: str) -> str:
+        if name in self.columns:
+            return f"x{self.columns.index(name) + 1}"
+        index = input_index(name)
+        if index is None or index >= len(self.columns):
+            raise InvalidDesignError(f"no column {name!r}; there are {', '.join(self.columns)}")
+        return name
+
+    def power(self, base: ast.expr, exponent: ast.expr) -> list[str | tuple[str, float]]:
+        if isinstance(exponent, ast.Constant) and exponent.value in (2, 3, 4):
+            return [f"n{exponent.value:.0f}", *self.read(base)]
+        return ["pow", *self.read(base), *self.read(exponent)]
+
+    def call(self, name: str, args: list[ast.expr]) -> list[str | tuple[str, float]]:
+        if name == "pow" and len(args) == 2:
+            return self.power(args[0], args[1])
+        operator = self.operators.get(name)
+        if operator is None or operator.arity != len(args):
+            raise InvalidDesignError(f"no function {name!r} of {len(args)} arguments")
+        return [name, *(item for argument in args for item in self.read(argument))]

@@ -1,0 +1,127 @@
+"""The accuracy-complexity front: the best expression of every complexity seen, and choosing one of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from discodso.arrays import Floats
+from discodso.design import Design, DesignBatch
+from discodso.space import Space
+from discodso.tasks.regression.export import text
+from discodso.tasks.regression.expression import Expression
+from discodso.tasks.regression.task import Fit
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An expression of the front.
+
+    Attributes:
+        complexity: sum of the complexities of its tokens.
+        loss: mean error on the training data, as the metric has it (1 - reward for a metric of one's own).
+        validation_loss: the same on held-out data; None if there is none.
+        finite: whether it stays finite on a box twice as wide as the data.
+    """
+
+    expression: Expression
+    complexity: float
+    loss: float
+    validation_loss: float | None = None
+    finite: bool = True
+
+
+class FrontKeeper:
+    """A batch objective that remembers the best design of every complexity; one belongs to one search."""
+
+    def __init__(self, space: Space, fit: Fit) -> None:
+        self.space = space
+        self.fit = fit
+        self.best: dict[float, tuple[float, Design]] = {}
+        self._complexity = np.array([token.complexity for token in space.library.tokens])
+
+    def __call__(self, designs: DesignBatch) -> Floats:
+        """Rewards of the designs."""
+        rewards = self.fit(designs)
+        used = designs.tokens >= 0
+        complexity = np.where(used, self._complexity[np.maximum(designs.tokens, 0)], 0.0).sum(axis=1).round(9)
+        order = np.lexsort((-rewards, complexity))
+        levels, first = np.unique(complexity[order], return_index=True)
+        for level, row in zip(levels.tolist(), order[first].tolist(), strict=True):
+            reward = float(rewards[row])
+            # A reward of 0 is a failure for the paper's metric, and no better than nothing for others.
+            if math.isfinite(reward) and reward > self.best.get(level, (self._floor, None))[0]:
+                self.best[level] = (reward, designs[row])
+        return rewards
+
+    @property
+    def _floor(self) -> float:
+        return -math.inf if callable(self.fit.metric) else (-1.0 if self.fit.metric == "r2" else 0.0)
+
+
+def undominated(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those that no simpler one fits as well, by rising complexity."""
+    kept: list[Candidate] = []
+    for candidate in sorted(candidates, key=lambda c: (c.complexity, c.loss)):
+        if not kept or candidate.loss < kept[-1].loss:
+            kept.append(candidate)
+    return kept
+
+
+def choose(front: Sequence[Candidate], selection: str) -> Candidate:
+    """Pick one: "accuracy" the smallest loss, "validation" the smallest held-out loss, "complexity" the largest
+    drop of the logarithm of the loss for one unit of complexity, among those within half again of the best loss.
+    """
+    pool = [candidate for candidate in front if candidate.finite] or list(front)
+    if selection == "validation" and all(c.validation_loss is not None for c in pool):
+        best = min(c.validation_loss for c in pool if c.validation_loss is not None)
+        # Of those that are as good but for noise, the simplest.
+        good = [c for c in pool if c.validation_loss is not None and c.validation_loss <= 1.02 * best + 1e-15]
+        return min(good, key=lambda c: c.complexity)
+    if selection == "complexity":
+        return _by_complexity(pool)
+    return min(pool, key=lambda c: (c.loss, c.complexity))
+
+
+def _by_complexity(pool: Sequence[Candidate]) -> Candidate:
+    ordered = undominated(pool)
+    least = min(c.loss for c in ordered)
+    chosen, best_gain = ordered[0], -math.inf
+    for before, after in zip([None, *ordered], ordered, strict=False):
+        if before is None:
+            gain = 0.0
+        else:
+            drop = math.log(max(before.loss, 1e-300)) - math.log(max(after.loss, 1e-300))
+            gain = drop / (after.complexity - before.complexity)
+        if after.loss <= 1.5 * least + 1e-15 and gain > best_gain:
+            chosen, best_gain = after, gain
+    return chosen
+
+
+def as_rows(front: Sequence[Candidate], chosen: Expression) -> list[dict[str, Any]]:
+    """The front as plain data, for tables."""
+    return [
+        {
+            "complexity": c.complexity,
+            "loss": c.loss,
+            "validation_loss": c.validation_loss,
+            "finite": c.finite,
+            "chosen": c.expression.design == chosen.design,
+            "expression": text(c.expression),
+        }
+        for c in front
+    ]
+
+
+def marked_finite(candidate: Candidate, X: Floats, seed: int = 0) -> Candidate:
+    """Whether the expression stays finite on a box twice as wide as the data, tried at random points."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    middle, half = (low + high) / 2, (high - low) / 2
+    points = np.random.default_rng(seed).uniform(-2, 2, (2000, X.shape[1])) * half + middle
+    corners = np.array([middle - 2 * half, middle + 2 * half])
+    values = candidate.expression(np.concatenate((points, corners, X)))
+    return replace(candidate, finite=bool(np.isfinite(values).all()))

@@ -1,0 +1,111 @@
+"""The operators of expressions: what each is called, computes, and looks like in every language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from discodso.checks import require, require_integer
+from discodso.errors import DeclarationError
+
+NO_CODE = -1
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator of one's own, or one of `OPERATORS`.
+
+    Args:
+        name: token name.
+        arity: 1, 2 or more operands.
+        function: of `arity` NumPy arrays, elementwise; NaN or infinity where it is undefined.
+        sympy: name of the SymPy function or operator; an unknown name becomes an undefined function.
+        code: number of its loop in the compiled evaluator; operators of one's own have none and are
+            evaluated by `function`.
+        complexity: what it adds to the complexity of an expression.
+    """
+
+    name: str
+    arity: int
+    function: Callable[..., Any]
+    sympy: str = ""
+    code: int = NO_CODE
+    complexity: float = 1.0
+
+    def __post_init__(self) -> None:
+        identifier = isinstance(self.name, str) and self.name.isidentifier()
+        require("operator name", self.name, identifier, "an identifier such as 'cube'")
+        require_integer(f"operator {self.name!r}: arity", self.arity, 1)
+        require(f"operator {self.name!r}: function", self.function, callable(self.function), "a function")
+
+
+def _inverse(x: Any) -> Any:
+    return 1.0 / x
+
+
+def _square(x: Any) -> Any:
+    return x * x
+
+
+def _cube(x: Any) -> Any:
+    return x * x * x
+
+
+def _fourth(x: Any) -> Any:
+    return (x * x) * (x * x)
+
+
+_BUILT_IN: tuple[tuple[str, int, Callable[..., Any], str], ...] = (
+    ("add", 2, np.add, "Add"),
+    ("sub", 2, np.subtract, "Sub"),
+    ("mul", 2, np.multiply, "Mul"),
+    ("div", 2, np.divide, "Div"),
+    ("sin", 1, np.sin, "sin"),
+    ("cos", 1, np.cos, "cos"),
+    ("tan", 1, np.tan, "tan"),
+    ("tanh", 1, np.tanh, "tanh"),
+    ("exp", 1, np.exp, "exp"),
+    ("log", 1, np.log, "log"),
+    ("sqrt", 1, np.sqrt, "sqrt"),
+    ("n2", 1, _square, "n2"),
+    ("n3", 1, _cube, "n3"),
+    ("n4", 1, _fourth, "n4"),
+    ("pow", 2, np.power, "Pow"),
+    ("neg", 1, np.negative, "neg"),
+    ("inv", 1, _inverse, "inv"),
+    ("abs", 1, np.abs, "Abs"),
+)
+OPERATORS: Mapping[str, Operator] = MappingProxyType(
+    {
+        name: Operator(name, arity, function, sympy, code)
+        for code, (name, arity, function, sympy) in enumerate(_BUILT_IN)
+    }
+)
+ALIASES: Mapping[str, str] = MappingProxyType(
+    {"+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow", "**": "pow", "square": "n2", "cube": "n3"}
+)
+# Codes of leaves in the compiled evaluator, behind those of the operators.
+INPUT, VALUE, LITERAL = len(_BUILT_IN), len(_BUILT_IN) + 1, len(_BUILT_IN) + 2
+
+
+def operators_named(names: Iterable[str | Operator]) -> tuple[Operator, ...]:
+    """Operators by name, alias, or as they are; unknown and doubled names are refused."""
+    found: list[Operator] = []
+    for given in names:
+        if isinstance(given, Operator):
+            if given.name in OPERATORS and given is not OPERATORS[given.name]:
+                raise DeclarationError(f"operator {given.name!r} is built in; give yours another name")
+            found.append(given)
+            continue
+        name = ALIASES.get(given, given)
+        if name not in OPERATORS:
+            raise DeclarationError(f"unknown operator {given!r}; built in are {', '.join(OPERATORS)}")
+        found.append(OPERATORS[name])
+    twice = sorted({o.name for o in found if sum(p.name == o.name for p in found) > 1})
+    if twice:
+        raise DeclarationError(f"operators must be distinct, but {', '.join(twice)} is given twice")
+    return tuple(found)

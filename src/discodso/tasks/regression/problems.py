@@ -1,0 +1,118 @@
+"""The 45 regression problems of the paper's table of benchmarks, and their training and evaluation sets.
+
+Formulas and function sets are those of the paper and of the public DSO code; `problems.csv` notes where the two
+differ. Points are uniform draws; those whose target is not finite are drawn again until n remain. Variant B also
+drops targets of 100 and more in absolute value, as the public code does. The evaluation set has both ends of the
+interval doubled, and twice the points.
+"""
+
+from __future__ import annotations
+
+import csv
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+
+from discodso.arrays import Floats
+from discodso.checks import require_one_of
+from discodso.errors import DeclarationError
+from discodso.tasks.regression.evaluator import evaluate
+from discodso.tasks.regression.expression import CONST, Expression
+
+# Function sets of the public DSO code; the paper's constants demand const in all of them.
+FUNCTION_SETS = MappingProxyType(
+    {
+        "Base": ("add", "sub", "mul", "div", "sqrt", "n2", "log", "exp", "sin", "cos", "1", CONST),
+        "Jin": ("add", "sub", "mul", "div", "sin", "cos", "exp", "n2", "n3", CONST),
+        "Korns": (
+            *("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "n2", "n3", "sqrt", "tan", "tanh"),
+            CONST,
+        ),
+        "CKoza": ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", CONST),
+    }
+)
+_LARGEST_TARGET = 100.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One benchmark: a formula, the interval of its inputs, and how many points there are."""
+
+    name: str
+    inputs: int
+    formula: str
+    low: float
+    high: float
+    points: int
+    function_set: str
+    note: str
+
+    @property
+    def truth(self) -> Expression:
+        """The formula as an expression."""
+        return Expression.parse(self.formula, [f"x{i + 1}" for i in range(self.inputs)])
+
+    def training_set(self, variant: Literal["A", "B"] = "A", seed: int = 0) -> tuple[Floats, Floats]:
+        """X[n, d] and y[n]."""
+        return self._draw(self.low, self.high, self.points, variant, seed, "training")
+
+    def evaluation_set(self, variant: Literal["A", "B"] = "A", seed: int = 0) -> tuple[Floats, Floats]:
+        """X[2n, d] and y[2n] on the doubled interval."""
+        return self._draw(2 * self.low, 2 * self.high, 2 * self.points, variant, seed, "evaluation")
+
+    def _draw(
+        self, low: float, high: float, count: int, variant: str, seed: int, purpose: str
+    ) -> tuple[Floats, Floats]:
+        require_one_of("variant", variant, ("A", "B"))
+        stream = zlib.crc32(f"{self.name}/{purpose}".encode())  # the same on every machine
+        rng = np.random.default_rng(np.random.SeedSequence((seed, stream)))
+        truth = self.truth
+        kept_x, kept_y, found = [], [], 0
+        for _ in range(1000):
+            X = rng.uniform(low, high, (4 * count, self.inputs))
+            y = evaluate(truth, X)
+            good = np.isfinite(y)
+            if variant == "B":
+                good &= np.abs(y, where=good, out=np.full(len(y), np.inf)) < _LARGEST_TARGET
+            kept_x.append(X[good])
+            kept_y.append(y[good])
+            found += int(good.sum())
+            if found >= count:
+                return np.concatenate(kept_x)[:count], np.concatenate(kept_y)[:count]
+        raise DeclarationError(f"{self.name} has too few finite points in ({low:g}, {high:g})")
+
+
+@lru_cache(maxsize=1)
+def _all() -> tuple[Problem, ...]:
+    text = resources.files("discodso.tasks.regression").joinpath("problems.csv").read_text()
+    return tuple(
+        Problem(
+            row["name"],
+            int(row["n_vars"]),
+            row["expression"],
+            float(row["low"]),
+            float(row["high"]),
+            int(row["n_points"]),
+            row["function_set"],
+            row["note"],
+        )
+        for row in csv.DictReader(text.splitlines())
+    )
+
+
+def problems(names: str | Iterable[str] = "all") -> tuple[Problem, ...]:
+    """The problems of these names; "all" for all 45."""
+    if names == "all":
+        return _all()
+    known = {problem.name: problem for problem in _all()}
+    wanted = [names] if isinstance(names, str) else list(names)
+    for name in wanted:
+        if name not in known:
+            raise DeclarationError(f"no problem {name!r}; there are {', '.join(known)}")
+    return tuple(known[name] for name in wanted)
