@@ -4,6 +4,8 @@ An independent implementation of DisCo-DSO (Pettit et al., "DisCo-DSO: Coupling 
 Optimization for Efficient Generative Design in Hybrid Spaces").
 """
 
+from typing import TYPE_CHECKING, Any
+
 from discodso._version import __version__
 from discodso.baselines.random_search import RandomSettings
 from discodso.bounds import Bounds, DecisionTreeBounds, FixedRanges
@@ -41,6 +43,9 @@ from discodso.space import Space, Violation
 from discodso.task import Task
 from discodso.tokens import FixedSequence, Library, OpenSequence, Token, Tree
 
+if TYPE_CHECKING:
+    from discodso.tasks.regression.estimator import DisCoRegressor
+
 __all__ = [
     "Bounds",
     "Constraint",
@@ -51,6 +56,7 @@ __all__ = [
     "DesignBatch",
     "DifferentLeaves",
     "DisCo",
+    "DisCoRegressor",
     "DisCoSettings",
     "DiscodsoError",
     "EvaluationError",
@@ -91,3 +97,12 @@ __all__ = [
     "__version__",
     "search",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The estimator is imported when it is first asked for: scikit-learn and SymPy take a while."""
+    if name == "DisCoRegressor":
+        from discodso.tasks.regression.estimator import DisCoRegressor
+
+        return DisCoRegressor
+    raise AttributeError(f"module 'discodso' has no attribute {name!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from discodso._version import __version__
+from discodso.checks import require_integer, require_one_of
 from discodso.disco import DisCoSettings
 from discodso.errors import DiscodsoError
 from discodso.policy import PolicySettings
@@ -29,6 +31,8 @@ app = typer.Typer(
 )
 run = typer.Typer(no_args_is_help=True, help="Search on one of the built-in tasks.")
 app.add_typer(run, name="run")
+bench = typer.Typer(no_args_is_help=True, help="The experiments of the paper.")
+app.add_typer(bench, name="bench")
 
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
 
@@ -93,6 +97,116 @@ def run_bitstring(
         raise typer.Exit(EXIT_INTERRUPTED)
     if result.best is None or result.stop in (StopReason.TRAINING, StopReason.DEAD_END):
         raise typer.Exit(EXIT_ERROR)
+
+
+@app.command()
+def fit(
+    table: Annotated[Path, typer.Argument(help="CSV file with a header line.")],
+    target: Annotated[str, typer.Option(help="Column to explain.")],
+    ignore: Annotated[list[str], typer.Option(help="Column to leave out; may be given again.")] = [],  # noqa: B006
+    calls: Annotated[int, typer.Option(help="Objective calls to spend.")] = 100_000,
+    max_time: Annotated[float | None, typer.Option(help="Seconds to spend at most.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same equation.")] = 0,
+    max_length: Annotated[int, typer.Option(help="Longest expression, in tokens.")] = 32,
+    selection: Annotated[
+        str, typer.Option(help="auto, accuracy, validation or complexity: how to choose from the front.")
+    ] = "auto",
+    plot: Annotated[Path | None, typer.Option(help="Picture of fit and front to write, PNG or SVG.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON only.")] = False,
+) -> None:
+    """Find an equation for a column of a table."""
+    from discodso.tasks.regression import export
+    from discodso.tasks.regression.data import read_table
+    from discodso.tasks.regression.estimator import DisCoRegressor
+    from discodso.tasks.regression.picture import draw
+
+    data = read_table(table, target, tuple(ignore))
+    require_integer("seed", seed, 0)
+    console = Console(stderr=True, quiet=as_json)
+    model = DisCoRegressor(
+        max_calls=calls,
+        max_time=max_time,
+        max_length=max_length,
+        selection=selection,
+        column_names=data.columns,
+        random_state=seed,
+    )
+    with console.status(f"{len(data.y)} rows, {len(data.columns)} inputs: searching with {calls} calls"):
+        model.fit(data.X, data.y)
+    score = float(model.score(data.X, data.y))
+    if plot is not None:
+        draw(model, data, plot)
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    "target": target,
+                    "expression": str(model),
+                    "latex": model.latex(),
+                    "design": model.expression_.design.to_dict(),
+                    "r2": score,
+                    "calls": model.calls_,
+                    "polish_calls": model.polish_calls_,
+                    "front": model.front_rows_,
+                },
+                allow_nan=False,
+            )
+        )
+        return
+    shown = Table(
+        "complexity", "loss", "held-out loss", "", "expression", title="front", title_justify="left"
+    )
+    for row in model.front_rows_:
+        held_out = "-" if row["validation_loss"] is None else f"{row['validation_loss']:.4g}"
+        mark = "chosen" if row["chosen"] else ("" if row["finite"] else "not finite outside")
+        shown.add_row(f"{row['complexity']:g}", f"{row['loss']:.4g}", held_out, mark, row["expression"])
+    out = Console()
+    out.print(shown)
+    out.print(f"{target} = {model}", highlight=False, soft_wrap=True, markup=False)
+    simple = export.simplified(model.expression_)
+    out.print(f"simplified: {simple}", highlight=False, soft_wrap=True, markup=False)
+    out.print(
+        f"R2 {score:.6f} on all rows, {model.calls_} objective calls and {model.polish_calls_} for polishing",
+        highlight=False,
+    )
+    if model.result_.stop is StopReason.INTERRUPTED:
+        raise typer.Exit(EXIT_INTERRUPTED)
+
+
+@bench.command("regression")
+def bench_regression(
+    problems: Annotated[str, typer.Option(help="'all', or names separated by commas.")] = "all",
+    calls: Annotated[int, typer.Option(help="Objective calls for each run.")] = 1_000_000,
+    seeds: Annotated[int, typer.Option(help="Runs for each problem.")] = 1,
+    variant: Annotated[str, typer.Option(help="Data variant, A or B (drops targets of 100 and more).")] = "A",
+    checkpoint: Annotated[list[int], typer.Option(help="Also report at so many calls.")] = [],  # noqa: B006
+    workers: Annotated[int, typer.Option(help="Processes.")] = 2,
+    out: Annotated[Path, typer.Option(help="File of JSON lines; runs that it has are not repeated.")] = Path(
+        "regression.jsonl"
+    ),
+) -> None:
+    """The paper's regression experiment, with the paper's settings; go on with it by the same command."""
+    from discodso.tasks.regression import experiment
+    from discodso.tasks.regression.problems import problems as named
+
+    require_integer("seeds", seeds, 1)
+    require_integer("calls", calls, 1)
+    require_one_of("variant", variant, ("A", "B"))
+    chosen = named("all" if problems == "all" else [name.strip() for name in problems.split(",")])
+    runs = experiment.runs_of(chosen, seeds, calls, "A" if variant == "A" else "B", tuple(checkpoint))
+    console = Console(stderr=True)
+
+    def report(record: dict[str, Any], count: int, total: int) -> None:
+        console.print(
+            f"{count}/{total} {record['problem']} seed {record['seed']}: train {record['train']:.4f}, "
+            f"evaluation {record['evaluation']:.4f}, {record['cpu_seconds']:.0f} s",
+            highlight=False,
+        )
+
+    records = experiment.execute_all(runs, out, workers, report)
+    for number in (*sorted(checkpoint), calls):
+        print(f"\n{number} calls, variant {variant}, {seeds} seed(s)\n")
+        print(experiment.table(records, number))
 
 
 def _search_with_progress(task: Task, settings: DisCoSettings, calls: int, seed: int, quiet: bool) -> Result:

@@ -181,3 +181,58 @@ def errors(
                 check += 0.0 * predicted[j]  # NaN if any prediction is not finite, whatever its weight
             total += check
             result[b] = result[b] + total if abs(total) < np.inf else np.inf
+
+
+@njit(**_options)
+def scaled_errors(
+    tokens: Ints,
+    values: Floats,
+    lengths: Ints,
+    code: Ints,
+    operand: Floats,
+    columns: Floats,
+    centred: Floats,
+    weights: Floats,
+    result: Floats,
+) -> None:
+    """result[B]: mean squared error of the best a + b f for each expression f, infinity as in `errors`.
+
+    `centred` is the target less its weighted mean, and the weights sum to 1. The sums are taken of f less its
+    first value, so that a large offset does not eat the digits.
+    """
+    inputs, rows = columns.shape
+    buffer = np.empty((inputs + 2 * tokens.shape[1] + 2, BLOCK))
+    work, stack = np.empty((3, BLOCK)), np.empty(tokens.shape[1] + 1, np.int64)
+    sums = np.zeros((4, tokens.shape[0]))  # first value; sums of g, g^2 and g times the target
+    variance = 0.0
+    for j in range(rows):
+        variance += weights[j] * centred[j] * centred[j]
+    result[:] = 0.0
+    for start in range(0, rows, BLOCK):
+        count = min(BLOCK, rows - start)
+        buffer[:inputs, :count] = columns[:, start : start + count]
+        y, w = centred[start : start + count], weights[start : start + count]
+        for b in range(tokens.shape[0]):
+            if result[b] == np.inf:
+                continue
+            row = _run(tokens[b], values[b], lengths[b], code, operand, inputs, buffer, work, stack, count)
+            predicted = buffer[row]
+            if start == 0:
+                sums[0, b] = predicted[0]
+            first, one, two, three, check = sums[0, b], 0.0, 0.0, 0.0, 0.0
+            for j in range(count):
+                g = predicted[j] - first
+                one += w[j] * g
+                two += w[j] * g * g
+                three += w[j] * g * y[j]
+                check += 0.0 * predicted[j]
+            sums[1, b] += one
+            sums[2, b] += two
+            sums[3, b] += three
+            if not abs(sums[2, b] + check) < np.inf:
+                result[b] = np.inf
+    for b in range(tokens.shape[0]):
+        if result[b] == 0.0:
+            spread = sums[2, b] - sums[1, b] * sums[1, b]
+            explained = sums[3, b] * sums[3, b] / spread if spread > 1e-14 * sums[2, b] else 0.0
+            result[b] = max(variance - explained, 0.0) if abs(explained) < np.inf else variance

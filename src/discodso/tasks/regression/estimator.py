@@ -11,13 +11,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, chec
 
 from discodso.arrays import Floats
 from discodso.checks import require_integer, require_number, require_one_of
-from discodso.disco import DisCo, DisCoSettings
-from discodso.policy import PolicySettings
+from discodso.disco import DisCoSettings
+from discodso.method import Method
 from discodso.search import search
 from discodso.space import Space
 from discodso.task import Task
 from discodso.tasks.regression import export
-from discodso.tasks.regression.evaluator import Program
+from discodso.tasks.regression.evaluator import Program, affine
 from discodso.tasks.regression.expression import CONST, Expression
 from discodso.tasks.regression.front import (
     Candidate,
@@ -27,7 +27,7 @@ from discodso.tasks.regression.front import (
     marked_finite,
     undominated,
 )
-from discodso.tasks.regression.polish import polish
+from discodso.tasks.regression.polish import PolishingDisCo, polish
 from discodso.tasks.regression.task import Fit, RegressionSpace
 
 LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", CONST)
@@ -39,10 +39,10 @@ _ROWS_FOR_VALIDATION = 40
 class _Continue:
     """Settings that go on with a method that has already learned."""
 
-    disco: DisCo
+    method: Method
 
-    def build(self, space: Space, seed: Any) -> DisCo:
-        return self.disco
+    def build(self, space: Space, seed: Any) -> Method:
+        return self.method
 
 
 class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -56,18 +56,20 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         const_range: where constants may lie.
         need_input, no_constant_subtrees, no_inverses, max_constants: see `RegressionSpace`.
         metric: "nmse", "nrmse", "mae", "r2", or a function of (y, prediction, weights) to a reward.
-        polish: fit the constants of the front with SciPy after the search.
+        polish: fit constants with SciPy, of the best designs of every batch and of the front after the search.
+        scaled: search for the f whose best a + b f(x) fits; a and b then become constants of the equation.
         selection: how to choose from the front: "accuracy", "validation" (a held-out quarter of the rows),
             "complexity", or "auto": by validation with 40 rows or more, else by complexity.
         must_extrapolate: pass over models that are not finite on a box twice as wide as the data.
-        settings: of the method; None for a learned scale and batches of 1000 (fewer for small budgets).
+        settings: of the method; None for more entropy than the paper's, and batches by the budget.
+        column_names: names of the inputs, where X has none of its own.
         warm_start: go on from the last fit instead of starting anew.
         threads: of the evaluator.
         random_state: seed.
 
     Attributes:
         expression_: the chosen `Expression`; `str(model)`, `sympy()`, `latex()` and `export` translate it.
-        front_: the front as a pandas DataFrame, or a list of dictionaries without pandas.
+        front_: the front as a pandas DataFrame, or as `front_rows_`, a list of dictionaries, without pandas.
         candidates_: the front as `Candidate` objects.
         calls_, polish_calls_: evaluations of the search, and of polishing.
         result_: the `Result` of the search.
@@ -87,9 +89,11 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         max_constants: int | None = None,
         metric: Any = "nmse",
         polish: bool = True,
+        scaled: bool = True,
         selection: str = "auto",
         must_extrapolate: bool = True,
         settings: DisCoSettings | None = None,
+        column_names: tuple[str, ...] | None = None,
         warm_start: bool = False,
         threads: int = 1,
         random_state: Any = None,
@@ -105,9 +109,11 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_constants = max_constants
         self.metric = metric
         self.polish = polish
+        self.scaled = scaled
         self.selection = selection
         self.must_extrapolate = must_extrapolate
         self.settings = settings
+        self.column_names = column_names
         self.warm_start = warm_start
         self.threads = threads
         self.random_state = random_state
@@ -123,9 +129,15 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if not weights.sum() > 0:
             raise ValueError("sample_weight must not be all zero")
-        rng = check_random_state(self.random_state)
         names = getattr(self, "feature_names_in_", None)
-        columns = tuple(f"x{i + 1}" for i in range(X.shape[1])) if names is None else tuple(map(str, names))
+        if names is None:
+            names = (
+                [f"x{i + 1}" for i in range(X.shape[1])] if self.column_names is None else self.column_names
+            )
+        columns = tuple(map(str, names))
+        if len(columns) != X.shape[1]:
+            raise ValueError(f"column_names has {len(columns)} names, but X has {X.shape[1]} features")
+        rng = check_random_state(self.random_state)
         training = self._training_rows(len(y), rng)
         keeper = self._search(X[training], y[training], weights[training], int(rng.randint(2**31 - 1)))
         self._select(keeper, columns, X, y, weights / weights.sum(), training)
@@ -146,7 +158,9 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         own = tuple(o for o in description.operators if o.code < 0)
         if not weights.sum() > 0:
             weights = np.ones(len(y))
-        fit = Fit.of(Program.of(space.library, own), X, y, weights, self.metric, self.threads)
+        squared = self.metric in ("nmse", "nrmse", "r2")
+        scaled = self.scaled and squared
+        fit = Fit.of(Program.of(space.library, own), X, y, weights, self.metric, self.threads, scaled)
         keeper = FrontKeeper(space, fit)
         before = getattr(self, "_disco", None) if self.warm_start else None
         if before is not None and before.space.library == space.library:
@@ -156,11 +170,15 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             disco = before
         else:
             disco = self._method().build(space, seed)
+        method: Method = disco
+        if self.polish and squared:
+            method = PolishingDisCo(disco, keeper, own, self.const_range)
         task = Task(keeper.space, batch_objective=keeper, name="regression")
         self.result_ = search(
-            task, budget=self.max_calls, seed=seed, method=_Continue(disco), time_limit=self.max_time
+            task, budget=self.max_calls, seed=seed, method=_Continue(method), time_limit=self.max_time
         )
         self.calls_ = self.result_.calls
+        self.polish_calls_ = method.polish_calls if isinstance(method, PolishingDisCo) else 0
         if self.warm_start:
             self._disco, self._front_before = disco, dict(keeper.best)
         return keeper
@@ -181,9 +199,10 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.settings is not None:
             return self.settings
         return DisCoSettings(
-            batch_size=max(50, min(1000, self.max_calls // 100)),
+            batch_size=max(50, min(500, self.max_calls // 100)),
             learning_rate=0.003,
-            policy=PolicySettings(learn_scale=True),
+            risk_factor=0.05,
+            entropy_coefficient=0.1,
         )
 
     def _select(
@@ -199,11 +218,12 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         found = [Expression(design, columns, own) for _, design in keeper.best.values()]
         # A constant is always a model, so that there is one even if nothing else was finite.
         mean = Expression.parse(repr(float(np.average(y, weights=weights))), columns)
-        self.polish_calls_ = 0
         candidates: list[Candidate] = []
         held_out = not training.all()
         share = _normalised(weights, training)
         for expression in [*found, mean]:
+            if keeper.fit.scaled:
+                expression = _with_scale(expression, X[training], y[training], share)
             if self.polish and self.metric != "mae" and not callable(self.metric):
                 expression, calls = polish(expression, X[training], y[training], share, self.const_range)
                 self.polish_calls_ += calls
@@ -232,7 +252,8 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.candidates_ = [
             replace(c, expression=self.expression_) if c is chosen else c for c in self.candidates_
         ]
-        self.front_ = _as_frame(as_rows(self.candidates_, self.expression_))
+        self.front_rows_ = as_rows(self.candidates_, self.expression_)
+        self.front_ = _as_frame(self.front_rows_)
 
     def _loss(self, expression: Expression, X: Floats, y: Floats, weights: Floats) -> float:
         predicted = expression(X)
@@ -269,6 +290,15 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return export.text(self.expression_)
         write = export.python_source if language == "python" else export.c_source
         return write(self.expression_)
+
+
+def _with_scale(expression: Expression, X: Floats, y: Floats, weights: Floats) -> Expression:
+    """The best a + b f for an f that was rated by it."""
+    predicted = expression(X)
+    if not np.isfinite(predicted).all():
+        return expression
+    offset, slope = affine(predicted, y, weights)
+    return expression.scaled(offset, slope) if slope else expression
 
 
 def _normalised(weights: Floats, rows: Any) -> Floats:

@@ -120,6 +120,32 @@ class Program:
         self._in_parts(part, len(designs), threads)
         return result
 
+    def scaled_errors(
+        self, designs: DesignBatch, columns: Floats, target: Floats, weights: Floats, threads: int = 1
+    ) -> Floats:
+        """float[B], mean squared error of the best a + b f(x) for each expression f; weights sum to 1."""
+        centred = target - weights @ target
+        if self._has_own(designs).any():
+            predictions = self.predict(designs, columns, threads)
+            return np.array([_scaled_error(f, centred, weights) for f in predictions])
+        result = np.empty(len(designs))
+
+        def part(rows: slice) -> None:
+            _evaluator_kernels.scaled_errors(
+                designs.tokens[rows],
+                designs.values[rows],
+                designs.lengths[rows],
+                self.code,
+                self.operand,
+                columns,
+                centred,
+                weights,
+                result[rows],
+            )
+
+        self._in_parts(part, len(designs), threads)
+        return result
+
     @staticmethod
     def _in_parts(part: Callable[[slice], None], count: int, threads: int) -> None:
         if threads <= 1 or count < 2 * threads:
@@ -150,6 +176,24 @@ class Program:
                 operator = self.own[token] if code == NO_CODE else by_code[code]
                 stack.append(operator.function(*[stack.pop() for _ in range(operator.arity)]))
         return stack[0]
+
+
+def affine(predicted: Floats, target: Floats, weights: Floats) -> tuple[float, float]:
+    """a and b of the best a + b f in weighted least squares; b is 0 if f is constant. Weights sum to 1."""
+    mean_f, mean_y = float(weights @ predicted), float(weights @ target)
+    spread = float(weights @ np.square(predicted - mean_f))
+    if not np.isfinite(spread) or spread <= 1e-14 * float(weights @ np.square(predicted)):
+        return mean_y, 0.0
+    slope = float(weights @ ((predicted - mean_f) * (target - mean_y))) / spread
+    return mean_y - slope * mean_f, slope
+
+
+def _scaled_error(predicted: Floats, centred: Floats, weights: Floats) -> float:
+    if not np.isfinite(predicted).all():
+        return np.inf
+    with np.errstate(all="ignore"):
+        offset, slope = affine(predicted, centred, weights)
+        return float(weights @ np.square(offset + slope * predicted - centred))
 
 
 def evaluate(expression: Expression, X: Floats) -> Floats:

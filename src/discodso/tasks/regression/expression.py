@@ -125,6 +125,13 @@ class Expression:
         new = tuple(None if value is None else next(rest) for value in self.design.values)
         return Expression(Design(self.design.tokens, new), self.columns, self.operators)
 
+    def scaled(self, offset: float, slope: float) -> Expression:
+        """offset + slope * this, as an expression; parts that change nothing are left out."""
+        items: list[str | tuple[str, float]] = [] if offset == 0 else ["add", (CONST, offset)]
+        items += [] if slope == 1 else ["mul", (CONST, slope)]
+        own = [name if value is None else (name, value) for name, value in self.design]
+        return Expression(Design.of(*items, *own), self.columns, self.operators)
+
     @classmethod
     def parse(
         cls, text: str, columns: Sequence[str], operators: Sequence[Operator] = (), *, constants: bool = True

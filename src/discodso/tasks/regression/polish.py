@@ -1,12 +1,21 @@
-"""Polishing the constants of an expression with SciPy, after a search."""
+"""Polishing the constants of expressions with SciPy: after a search, and of the best designs during one."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import optimize
 
 from discodso.arrays import Floats
+from discodso.design import Design, DesignBatch
+from discodso.disco import DisCo
+from discodso.method import Metrics
+from discodso.tasks.regression.evaluator import affine
 from discodso.tasks.regression.expression import Expression
+from discodso.tasks.regression.front import FrontKeeper
+from discodso.tasks.regression.operators import Operator
 
 
 def polish(
@@ -16,10 +25,11 @@ def polish(
     weights: Floats,
     const_range: tuple[float, float] = (-np.inf, np.inf),
     max_calls: int = 200,
+    scaled: bool = False,
 ) -> tuple[Expression, int]:
     """Least squares over the constants from where they are; the result never fits worse.
 
-    Returns the expression and how often it was evaluated.
+    With `scaled` the error is that of the best a + b f(x). Returns the expression and how often it was evaluated.
     """
     start = expression.constants
     if not len(start):
@@ -30,25 +40,95 @@ def polish(
     def residuals(constants: Floats) -> Floats:
         nonlocal calls
         calls += 1
-        difference = root * (expression.with_constants(constants)(X) - y)
-        return np.where(np.isfinite(difference), np.clip(difference, -1e100, 1e100), 1e100)
+        predicted = expression.with_constants(constants)(X)
+        if not np.isfinite(predicted).all():
+            return np.full(len(y), 1e100)
+        if scaled:
+            offset, slope = affine(predicted, y, weights)
+            predicted = offset + slope * predicted
+        return np.clip(root * (predicted - y), -1e100, 1e100)
 
     low, high = const_range
-    inside = np.clip(start, low, high)
-    if np.isfinite(low):
-        inside = np.maximum(inside, np.nextafter(low, np.inf))
-    if np.isfinite(high):
-        inside = np.minimum(inside, np.nextafter(high, -np.inf))
-    before = float(np.square(residuals(start)).sum())
-    if not np.isfinite(before):
-        return expression, calls
+    inside = np.clip(start, np.nextafter(low, np.inf), np.nextafter(high, -np.inf))
     with np.errstate(all="ignore"):
+        before = float(np.square(residuals(start)).sum())
         try:
             found = optimize.least_squares(
                 residuals, inside, bounds=(low, high), x_scale="jac", max_nfev=max_calls
             )
         except (ValueError, np.linalg.LinAlgError):
             return expression, calls
-    after = float(np.square(residuals(found.x)).sum())
+        after = float(np.square(residuals(found.x)).sum())
     better = np.isfinite(found.x).all() and after < before
     return (expression.with_constants(found.x) if better else expression), calls
+
+
+class PolishingDisCo:
+    """DisCo that is also told the best designs of every batch with polished constants.
+
+    A method like any other: one batch is asked for, and of its best designs those whose skeleton is new are
+    polished. Their evaluations are counted in `polish_calls`, apart from the objective calls of the search.
+
+    Args:
+        disco: the method inside.
+        keeper: rates designs and remembers the front.
+        each: how many designs of a batch to polish.
+    """
+
+    def __init__(
+        self,
+        disco: DisCo,
+        keeper: FrontKeeper,
+        operators: tuple[Operator, ...],
+        const_range: tuple[float, float],
+        each: int = 5,
+    ) -> None:
+        self.disco = disco
+        self.keeper = keeper
+        self.batch_size = disco.batch_size
+        self.polish_calls = 0
+        self._operators = operators
+        self._const_range = const_range
+        self._each = each
+        self._seen: dict[tuple[str, ...], float] = {}
+
+    def ask(self, size: int | None = None) -> DesignBatch:
+        """Designs of the method inside."""
+        return self.disco.ask(size)
+
+    def tell(self, designs: Sequence[Design], rewards: ArrayLike) -> Metrics | None:
+        """Tell them, and the polished ones with them."""
+        told = np.array(rewards, dtype=np.float64)
+        polished = self._polished(designs, told)
+        if not polished:
+            return self.disco.tell(designs, told)
+        batch = self.disco.space.encode(polished)
+        self.polish_calls += len(batch)
+        both = DesignBatch.concatenate((self.disco.space.encode(designs), batch))
+        return self.disco.tell(both, np.concatenate((told, self.keeper(batch))))
+
+    def _polished(self, designs: Sequence[Design], rewards: Floats) -> list[Design]:
+        fit = self.keeper.fit
+        found: list[Design] = []
+        columns = tuple(f"x{i + 1}" for i in range(len(fit.columns)))
+        for row in np.argsort(-rewards, kind="stable").tolist():
+            if len(found) == self._each or not np.isfinite(rewards[row]):
+                break
+            design = designs[row]
+            # A skeleton is tried again only from a start that is clearly better than the last one.
+            if all(v is None for v in design.values) or self._seen.get(design.skeleton, -1.0) >= rewards[row]:
+                continue
+            expression, calls = polish(
+                Expression(design, columns, self._operators),
+                fit.columns.T,
+                fit.target,
+                fit.weights,
+                self._const_range,
+                max_calls=30,
+                scaled=fit.scaled,
+            )
+            self.polish_calls += calls
+            self._seen[design.skeleton] = 1.0 if expression.design != design else float(rewards[row])
+            if expression.design != design:
+                found.append(expression.design)
+        return found

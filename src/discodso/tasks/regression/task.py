@@ -118,6 +118,7 @@ class Fit:
         target, weights: float[n]; the weights sum to 1.
         metric: "nmse" is the paper's 1 / (1 + NMSE); any prediction that is not finite gives 0.
         threads: of the evaluator.
+        scaled: rate the best a + b f(x) in place of f(x), for metrics of the squared error.
     """
 
     program: Program
@@ -126,6 +127,7 @@ class Fit:
     weights: Floats
     metric: Metric = "nmse"
     threads: int = 1
+    scaled: bool = False
 
     @classmethod
     def of(
@@ -136,6 +138,7 @@ class Fit:
         weights: Floats | None = None,
         metric: Metric = "nmse",
         threads: int = 1,
+        scaled: bool = False,
     ) -> Fit:
         """Prepare finite data X[n, d], y[n]."""
         if not callable(metric):
@@ -156,7 +159,9 @@ class Fit:
             or share.sum() <= 0
         ):
             raise DeclarationError("sample weights must be as many as rows, >= 0, finite, and not all 0")
-        return cls(program, columns, target, share / share.sum(), metric, threads)
+        if scaled and metric not in ("nmse", "nrmse", "r2"):
+            raise DeclarationError(f"scaled needs metric 'nmse', 'nrmse' or 'r2', got {metric!r}")
+        return cls(program, columns, target, share / share.sum(), metric, threads, scaled)
 
     @property
     def variance(self) -> float:
@@ -169,6 +174,11 @@ class Fit:
         """Rewards; higher is better."""
         if callable(self.metric):
             return self._by_own_metric(designs, self.metric)
+        if self.scaled:
+            scaled = self.program.scaled_errors(
+                designs, self.columns, self.target, self.weights, self.threads
+            )
+            return self.reward_of(scaled)
         absolute = self.metric == "mae"
         errors = self.program.errors(
             designs, self.columns, self.target, self.weights, absolute=absolute, threads=self.threads
