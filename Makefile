@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPORT := demo-report
 
-.PHONY: demo test test-slow lint format bench bench-engine bench-bitstring clean help
+.PHONY: demo test test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -22,10 +22,12 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt
 	touch $@
 
-demo: $(VENV)/installed  ## search a filter and a bitstring, show them, leave a picture in demo-report/
+demo: $(VENV)/installed  ## search an equation, a filter and a bitstring; pictures go to demo-report/
 	@mkdir -p $(REPORT)
 	@echo "== An L-C-R ladder filter of unknown length (examples/ladder_filter.py) =="
 	$(BIN)/python examples/ladder_filter.py --calls 20000 --plot $(REPORT)/ladder.png
+	@echo "== An equation from a table (examples/data/stopping_distance.csv) =="
+	$(BIN)/discodso fit examples/data/stopping_distance.csv --target distance --plot $(REPORT)/equation.png
 	@echo "== The paper's parameterised bitstring: hidden bits and hidden numbers =="
 	$(BIN)/discodso run bitstring --length 10 --alpha 0.9 --objective f1 --calls 50000 --seed 0 \
 		--learning-rate 0.006 --risk-factor 0.1 --entropy 0.1 --learn-scale --position
@@ -45,7 +47,19 @@ format: $(VENV)/installed-dev  ## let ruff rewrite
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: bench-engine bench-bitstring  ## all benchmarks; results go to benchmarks/results/
+$(VENV)/installed-bench: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]" -c constraints.txt
+	touch $@
+
+bench: bench-engine bench-bitstring bench-expressions  ## the short benchmarks; results go to benchmarks/results/
+
+bench-expressions: $(VENV)/installed-bench  ## the expression evaluator against NumPy and pyoperon, and the whole loop
+	$(BIN)/python benchmarks/expressions.py
+	$(BIN)/python benchmarks/regression_loop.py
+
+bench-regression: $(VENV)/installed  ## the paper's 45 problems, 1e6 calls each (about half an hour on 2 cores)
+	$(BIN)/discodso bench regression --problems all --calls 1000000 --seeds 1 --checkpoint 100000 \
+		--out benchmarks/results/regression-paper.jsonl
 
 bench-engine: $(VENV)/installed  ## cost of sampling and training against a plain LSTM
 	$(BIN)/python benchmarks/engine.py

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import ladder_filter
 import numpy as np
 import pytest
+import stopping_distance
+import sympy
 
 from discodso import Design
 from discodso.testing import check_task
@@ -29,3 +34,26 @@ def test_a_small_search_finds_a_low_pass(tmp_path, capsys):
     assert reward > 0.15
     assert "elements" in capsys.readouterr().out
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_stopping_distance_is_explained(tmp_path, capsys):
+    picture = tmp_path / "fit.svg"
+    assert stopping_distance.main(["--calls", "4000", "--plot", str(picture)]) > 0.9
+    assert "distance = " in capsys.readouterr().out
+    assert picture.read_text().startswith("<?xml")
+
+
+def test_the_srbench_interface():
+    from srbench import regressor
+
+    X = np.random.default_rng(0).uniform(1, 2, (60, 2))
+    small = regressor.est.set_params(**regressor.eval_kwargs["test_params"])
+    regressor.eval_kwargs["pre_train"](small, X, X[:, 0])
+    small.fit(X, X[:, 0] * X[:, 1])
+    expression = sympy.sympify(regressor.model(small, X))
+    assert {str(s) for s in expression.free_symbols} == {"x1", "x2"}
+
+
+def test_the_committed_results_are_whole():
+    for path in (Path(__file__).parent.parent / "benchmarks" / "results").glob("*.json"):
+        assert json.loads(path.read_text())["command"].startswith("python benchmarks/")

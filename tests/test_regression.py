@@ -15,6 +15,7 @@ from discodso.sampling import sample
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.experiment import Run, execute, execute_all, read_records, runs_of, table
 from discodso.tasks.regression.expression import Expression
+from discodso.tasks.regression.operators import Operator
 from discodso.tasks.regression.problems import FUNCTION_SETS, problems
 from discodso.tasks.regression.task import Fit, RegressionSpace, regression_task
 from discodso.testing import check_task
@@ -178,6 +179,43 @@ def test_constant_targets_single_rows_and_many_columns_work():
     ):
         result = search(regression_task(X, y), budget=300, method=DisCoSettings(batch_size=100))
         assert 0 < result.best.reward <= 1
+
+
+def test_a_million_rows():
+    X = np.random.default_rng(0).uniform(-2, 2, (1_000_000, 2))
+    task = regression_task(X, X[:, 0] * X[:, 1], threads=2)
+    result = search(task, budget=60, method=DisCoSettings(batch_size=30))
+    assert result.calls == 60
+    exact = task.space.encode([Design.of("mul", "x1", "mul", "x2", "div", "x1", "x1")])
+    assert task.batch_objective(exact)[0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_scaled_rewards_are_those_of_the_best_line(own):
+    """Against NumPy's polyfit; with an operator of one's own they take the other way through the evaluator."""
+    X, y = data(300)
+    weights = np.random.default_rng(2).random(300)
+    library = ("add", "mul", "exp", "log", "const", *((Operator("half", 1, lambda a: a / 2),) if own else ()))
+    task = regression_task(
+        X, y, RegressionSpace(library=library, min_length=1, max_length=9), weights=weights
+    )
+    fit = task.batch_objective
+    scaled = Fit.of(fit.program, X, y, weights, scaled=True)
+    drawn = sample(task.space, UniformProposer(task.space), 200, np.random.default_rng(1)).designs
+    rewards, predictions = scaled(drawn), fit.program.predict(drawn, fit.columns)
+    w = weights / weights.sum()
+    compared = 0
+    for reward, f in zip(rewards, predictions, strict=True):
+        if not np.isfinite(f).all():
+            assert reward == 0
+        elif 1e-6 < f.std() < 1e6:
+            slope, offset = np.polyfit(f, y, 1, w=np.sqrt(w))
+            nmse = (w @ (offset + slope * f - y) ** 2) / (w @ (y - w @ y) ** 2)
+            assert reward == pytest.approx(1 / (1 + nmse), abs=1e-7)
+            compared += 1
+    assert compared > 60
+    with pytest.raises(DeclarationError, match="scaled needs metric"):
+        Fit.of(fit.program, X, y, metric="mae", scaled=True)
 
 
 def test_the_experiment_writes_lines_resumes_and_makes_a_table(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -241,7 +242,9 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.candidates_ = undominated(candidates)
         if self.must_extrapolate and not any(c.finite for c in self.candidates_):
             self.candidates_ = undominated([c for c in candidates if c.finite])
-        chosen = choose(self.candidates_, self.selection_)
+        # The relative standard error of a mean of n squared normal errors: less is no difference.
+        tolerance = math.sqrt(2 / max(1, int((~training).sum())))
+        chosen = choose(self.candidates_, self.selection_, tolerance)
         self.expression_ = chosen.expression
         if self.polish and held_out and self.metric != "mae" and not callable(self.metric):
             refitted, calls = polish(chosen.expression, X, y, weights, self.const_range)

@@ -130,36 +130,37 @@ def execute_all(
 
 
 def table(records: Sequence[dict[str, Any]], calls: int) -> str:
-    """Means over seeds for each problem, and over problems, in Markdown; `calls` is the budget or a checkpoint."""
+    """Means over seeds for each problem, and over problems, in Markdown; `calls` is the budget or a checkpoint.
+
+    The seconds are CPU time of whole runs.
+    """
     if not records:
         raise DeclarationError("no records to make a table of")
-    rows: dict[str, dict[str, Any]] = {}
+    keys = ("train", "evaluation", "length")
+    rows: dict[str, dict[str, float]] = {}
     for problem in dict.fromkeys(record["problem"] for record in records):
-        own = [_at(record, calls) for record in records if record["problem"] == problem]
-        first = next(record for record in records if record["problem"] == problem)
+        own = [record for record in records if record["problem"] == problem]
+        reports = [_at(record, calls) for record in own]
         rows[problem] = {
-            "inputs": first["inputs"],
-            **{
-                key: statistics.fmean(report[key] for report in own)
-                for key in ("train", "evaluation", "length")
-            },
+            "inputs": own[0]["inputs"],
+            "seconds": statistics.fmean(record["cpu_seconds"] for record in own),
+            **{key: statistics.fmean(report[key] for report in reports) for key in keys},
         }
-    lines = ["| problem | inputs | train | evaluation | length |", "|---|---|---|---|---|"]
-    for name, row in rows.items():
-        lines.append(
-            f"| {name} | {row['inputs']} | {row['train']:.4f} | {row['evaluation']:.4f} | {row['length']:.1f} |"
-        )
-    for label, chosen in (
-        ("dim <= 3", [r for r in rows.values() if r["inputs"] <= 3]),
-        ("all", [*rows.values()]),
-    ):
+    lines = ["| problem | inputs | train | evaluation | length | calls | seconds |", "|---" * 7 + "|"]
+    lines += [_line(name, str(row["inputs"]), row, calls) for name, row in rows.items()]
+    for label, most in (("dim <= 3", 3), ("all", 10**9)):
+        chosen = [row for row in rows.values() if row["inputs"] <= most]
         if chosen:
-            means = [statistics.fmean(r[key] for r in chosen) for key in ("train", "evaluation", "length")]
-            lines.append(
-                f"| **mean, {label}** | {len(chosen)} problems | "
-                + f"{means[0]:.4f} | **{means[1]:.4f}** | {means[2]:.1f} |"
-            )
+            mean = {key: statistics.fmean(row[key] for row in chosen) for key in (*keys, "seconds")}
+            lines.append(_line(f"**mean, {label}**", f"{len(chosen)} problems", mean, calls))
     return "\n".join(lines) + "\n"
+
+
+def _line(name: str, inputs: str, row: dict[str, float], calls: int) -> str:
+    return (
+        f"| {name} | {inputs} | {row['train']:.4f} | {row['evaluation']:.4f} | {row['length']:.1f} | {calls} "
+        f"| {row['seconds']:.0f} |"
+    )
 
 
 def _at(record: dict[str, Any], calls: int) -> dict[str, Any]:

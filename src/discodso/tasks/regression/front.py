@@ -72,15 +72,16 @@ def undominated(candidates: Sequence[Candidate]) -> list[Candidate]:
     return kept
 
 
-def choose(front: Sequence[Candidate], selection: str) -> Candidate:
-    """Pick one: "accuracy" the smallest loss, "validation" the smallest held-out loss, "complexity" the largest
-    drop of the logarithm of the loss for one unit of complexity, among those within half again of the best loss.
+def choose(front: Sequence[Candidate], selection: str, tolerance: float = 0.02) -> Candidate:
+    """Pick one: "accuracy" the smallest loss; "validation" the simplest whose held-out loss is within the tolerance
+    (a share) of the smallest; "complexity" the largest drop of the logarithm of the loss for one unit of
+    complexity, among those within half again of the best loss.
     """
     pool = [candidate for candidate in front if candidate.finite] or list(front)
     if selection == "validation" and all(c.validation_loss is not None for c in pool):
         best = min(c.validation_loss for c in pool if c.validation_loss is not None)
-        # Of those that are as good but for noise, the simplest.
-        good = [c for c in pool if c.validation_loss is not None and c.validation_loss <= 1.02 * best + 1e-15]
+        limit = (1 + tolerance) * best + 1e-15
+        good = [c for c in pool if c.validation_loss is not None and c.validation_loss <= limit]
         return min(good, key=lambda c: c.complexity)
     if selection == "complexity":
         return _by_complexity(pool)
