@@ -70,11 +70,7 @@ class Program:
 
         def part(rows: slice) -> None:
             _evaluator_kernels.predict(
-                designs.tokens[rows],
-                designs.values[rows],
-                designs.lengths[rows],
-                self.code,
-                self.operand,
+                *self._programs(designs, rows),
                 columns,
                 predictions[rows],
             )
@@ -105,11 +101,7 @@ class Program:
 
         def part(rows: slice) -> None:
             _evaluator_kernels.errors(
-                designs.tokens[rows],
-                designs.values[rows],
-                designs.lengths[rows],
-                self.code,
-                self.operand,
+                *self._programs(designs, rows),
                 columns,
                 target,
                 weights,
@@ -132,11 +124,7 @@ class Program:
 
         def part(rows: slice) -> None:
             _evaluator_kernels.scaled_errors(
-                designs.tokens[rows],
-                designs.values[rows],
-                designs.lengths[rows],
-                self.code,
-                self.operand,
+                *self._programs(designs, rows),
                 columns,
                 centred,
                 weights,
@@ -145,6 +133,11 @@ class Program:
 
         self._in_parts(part, len(designs), threads)
         return result
+
+    def _programs(self, designs: DesignBatch, rows: slice) -> tuple[Ints, Floats, Ints, Ints, Floats]:
+        """What every kernel reads of some designs."""
+        part = designs.tokens[rows], designs.values[rows], designs.lengths[rows]
+        return *part, self.code, self.operand
 
     @staticmethod
     def _in_parts(part: Callable[[slice], None], count: int, threads: int) -> None:

@@ -73,8 +73,8 @@ def undominated(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def choose(front: Sequence[Candidate], selection: str, tolerance: float = 0.02) -> Candidate:
-    """Pick one: "accuracy" the smallest loss; "validation" the simplest whose held-out loss is within the tolerance
-    (a share) of the smallest; "complexity" the largest drop of the logarithm of the loss for one unit of
+    """Pick one: "accuracy" the smallest loss; "validation" the simplest whose held-out loss is within the
+    tolerance (a share) of the smallest; "complexity" the largest drop of the logarithm of the loss for one unit of
     complexity, among those within half again of the best loss.
     """
     pool = [candidate for candidate in front if candidate.finite] or list(front)
