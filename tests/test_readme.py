@@ -25,9 +25,11 @@ def test_the_python_blocks_run_one_after_the_other(capsys):
     assert names["result"].best.reward > 0.7
 
 
-def test_the_commands_are_understood():
+def test_the_commands_are_understood(tmp_path, monkeypatch):
     commands = re.findall(r"^\$ (discodso .*)$", README, re.MULTILINE)
-    assert commands
+    assert len(commands) >= 2
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     for command in commands:
         arguments = [*shlex.split(command)[1:], "--calls", "200", "--json"]
         outcome = CliRunner().invoke(app, arguments)
@@ -41,6 +43,20 @@ def test_the_table_is_the_committed_one():
     assert len(rows) > 4
     for row in rows:
         assert row in README
+
+
+def test_the_regression_table_is_the_committed_one():
+    table = (
+        (ROOT / "benchmarks/results/regression-paper.md").read_text().split("Mean reward on the training")[0]
+    )
+    rows = [line for line in table.splitlines() if line.startswith("|")]
+    assert len(rows) > 5
+    for row in rows:
+        assert row in README
+    records = (ROOT / "benchmarks/results/regression-paper.jsonl").read_text().splitlines()
+    rewards = [json.loads(line)["evaluation"] for line in records]
+    assert len(rewards) == 45
+    assert f"{sum(rewards) / 45:.4f} |" in README
 
 
 def test_the_cost_is_the_committed_one():
