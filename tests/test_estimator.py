@@ -20,6 +20,7 @@ from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.front import Candidate, choose, undominated
 from discodso.tasks.regression.operators import Operator
 from discodso.tasks.regression.polish import polish
+from discodso.tasks.regression.prune import prune, shorter
 
 
 @parametrize_with_checks([DisCoRegressor(max_calls=1000, random_state=0)])
@@ -161,6 +162,20 @@ def test_polish_never_makes_it_worse_and_counts():
     assert np.all((inside.constants >= -1.1) & (inside.constants <= 1.5))
     nothing = Expression(Design.of("exp", "x1"), ("x1",))
     assert polish(nothing, X, y, weights) == (nothing, 0)
+
+
+def test_what_carries_nothing_is_cut_out():
+    X = np.random.default_rng(0).uniform(0.5, 3, (60, 2))
+    y = 2.5 * X[:, 0] / X[:, 1]
+    weights = np.full(60, 1 / 60)
+    padded = Expression.parse("2.4 * (a + b - b * 1.0) / b * (a / a) + 0.001 * sin(b) - 0.002", ("a", "b"))
+    stages, calls = prune(padded, X, y, weights)
+    lengths = [len(stage) for stage in stages]
+    assert lengths == sorted(lengths, reverse=True)
+    exact = [stage for stage in stages if np.allclose(stage(X), y)]
+    assert len(exact[-1]) == 5
+    assert calls > len(stages)
+    assert {len(e) for e in shorter(Expression.parse("a + b", ("a", "b")))} == {1}
 
 
 def candidate(complexity, loss, validation=None, finite=True):

@@ -158,7 +158,7 @@ def fit(
     )
     for row in model.front_rows_:
         held_out = "-" if row["validation_loss"] is None else f"{row['validation_loss']:.4g}"
-        mark = "chosen" if row["chosen"] else ("" if row["finite"] else "not finite outside")
+        mark = "chosen" if row["chosen"] else ("" if row["finite"] else "not finite")
         shown.add_row(f"{row['complexity']:g}", f"{row['loss']:.4g}", held_out, mark, row["expression"])
     out = Console()
     out.print(shown)

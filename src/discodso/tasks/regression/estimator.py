@@ -29,6 +29,7 @@ from discodso.tasks.regression.front import (
     undominated,
 )
 from discodso.tasks.regression.polish import PolishingDisCo, polish
+from discodso.tasks.regression.prune import prune
 from discodso.tasks.regression.task import Fit, RegressionSpace
 
 LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", CONST)
@@ -57,7 +58,8 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         const_range: where constants may lie.
         need_input, no_constant_subtrees, no_inverses, max_constants: see `RegressionSpace`.
         metric: "nmse", "nrmse", "mae", "r2", or a function of (y, prediction, weights) to a reward.
-        polish: fit constants with SciPy, of the best designs of every batch and of the front after the search.
+        polish: fit constants with SciPy, of the best designs of every batch and of the front after the search, and
+            try what can be cut out of the best expression.
         scaled: search for the f whose best a + b f(x) fits; a and b then become constants of the equation.
         selection: how to choose from the front: "accuracy", "validation" (a held-out quarter of the rows),
             "complexity", or "auto": by validation with 40 rows or more, else by complexity.
@@ -159,8 +161,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         own = tuple(o for o in description.operators if o.code < 0)
         if not weights.sum() > 0:
             weights = np.ones(len(y))
-        squared = self.metric in ("nmse", "nrmse", "r2")
-        scaled = self.scaled and squared
+        scaled = self.scaled and self._squared
         fit = Fit.of(Program.of(space.library, own), X, y, weights, self.metric, self.threads, scaled)
         keeper = FrontKeeper(space, fit)
         before = getattr(self, "_disco", None) if self.warm_start else None
@@ -172,7 +173,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             disco = self._method().build(space, seed)
         method: Method = disco
-        if self.polish and squared:
+        if self.polish and self._squared:
             method = PolishingDisCo(disco, keeper, own, self.const_range)
         task = Task(keeper.space, batch_objective=keeper, name="regression")
         self.result_ = search(
@@ -215,48 +216,52 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         weights: Floats,
         training: Any,
     ) -> None:
+        """Make the front from what the search has kept, and choose from it."""
+        polishing = self.polish and self._squared
         own = tuple(o for o in self._space().operators if o.code < 0)
+        seen = X[training], y[training], _normalised(weights, training)
+        unseen = X[~training], y[~training], _normalised(weights, ~training)
         found = [Expression(design, columns, own) for _, design in keeper.best.values()]
+        if keeper.fit.scaled:
+            found = [_with_scale(expression, *seen) for expression in found]
         # A constant is always a model, so that there is one even if nothing else was finite.
-        mean = Expression.parse(repr(float(np.average(y, weights=weights))), columns)
+        found.append(Expression.parse(repr(float(np.average(y, weights=weights))), columns))
+        if polishing:
+            found = [self._polished(expression, *seen) for expression in found]
+            stages, calls = prune(min(found, key=lambda e: self._loss(e, *seen)), *seen, self.const_range)
+            found += stages
+            self.polish_calls_ += calls
         candidates: list[Candidate] = []
-        held_out = not training.all()
-        share = _normalised(weights, training)
-        for expression in [*found, mean]:
-            if keeper.fit.scaled:
-                expression = _with_scale(expression, X[training], y[training], share)
-            if self.polish and self.metric != "mae" and not callable(self.metric):
-                expression, calls = polish(expression, X[training], y[training], share, self.const_range)
-                self.polish_calls_ += calls
-            loss = self._loss(expression, X[training], y[training], share)
-            if not np.isfinite(loss):
-                continue
-            validation = None
-            if held_out:
-                validation = self._loss(
-                    expression, X[~training], y[~training], _normalised(weights, ~training)
-                )
-            complexity = _complexity(expression)
-            candidate = Candidate(expression, complexity, loss, validation)
-            candidates.append(marked_finite(candidate, X) if self.must_extrapolate else candidate)
-        self.candidates_ = undominated(candidates)
-        if self.must_extrapolate and not any(c.finite for c in self.candidates_):
-            self.candidates_ = undominated([c for c in candidates if c.finite])
+        for expression in found:
+            loss = self._loss(expression, *seen)
+            if np.isfinite(loss):
+                held_out = None if training.all() else self._loss(expression, *unseen)
+                candidate = Candidate(expression, _complexity(expression), loss, held_out)
+                candidates.append(marked_finite(candidate, X) if self.must_extrapolate else candidate)
+        front = undominated(candidates)
+        if not any(c.finite for c in front):
+            front = undominated([c for c in candidates if c.finite])
         # The relative standard error of a mean of n squared normal errors: less is no difference.
         tolerance = math.sqrt(2 / max(1, int((~training).sum())))
-        chosen = choose(self.candidates_, self.selection_, tolerance)
+        chosen = choose(front, self.selection_, tolerance)
         self.expression_ = chosen.expression
-        if self.polish and held_out and self.metric != "mae" and not callable(self.metric):
-            refitted, calls = polish(chosen.expression, X, y, weights, self.const_range)
-            self.polish_calls_ += calls
-            again = marked_finite(replace(chosen, expression=refitted), X)
-            if again.finite or not self.must_extrapolate or not chosen.finite:
+        if polishing and not training.all():
+            refitted = self._polished(chosen.expression, X, y, weights)
+            if not chosen.finite or marked_finite(replace(chosen, expression=refitted), X).finite:
                 self.expression_ = refitted
-        self.candidates_ = [
-            replace(c, expression=self.expression_) if c is chosen else c for c in self.candidates_
-        ]
+        self.candidates_ = [replace(c, expression=self.expression_) if c is chosen else c for c in front]
         self.front_rows_ = as_rows(self.candidates_, self.expression_)
         self.front_ = _as_frame(self.front_rows_)
+
+    @property
+    def _squared(self) -> bool:
+        """Whether the metric is one of the squared error, which SciPy's least squares serves."""
+        return not callable(self.metric) and self.metric != "mae"
+
+    def _polished(self, expression: Expression, X: Floats, y: Floats, weights: Floats) -> Expression:
+        polished, calls = polish(expression, X, y, weights, self.const_range)
+        self.polish_calls_ += calls
+        return polished
 
     def _loss(self, expression: Expression, X: Floats, y: Floats, weights: Floats) -> float:
         predicted = expression(X)

@@ -1,0 +1,90 @@
+"""Shorter versions of an expression: parts that carry nothing are cut out, and the constants fitted again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from discodso.arrays import Floats
+from discodso.design import Design
+from discodso.tasks.regression.evaluator import affine
+from discodso.tasks.regression.expression import CONST, Expression
+from discodso.tasks.regression.polish import polish
+
+_TRIED_WITH_POLISH = 6
+
+
+def shorter(expression: Expression) -> Iterator[Expression]:
+    """Every expression with one subtree replaced by one of its operands, or by a constant."""
+    items = list(expression.design)
+    ends = _ends(expression)
+    for start, end in enumerate(ends):
+        if end - start == 1:
+            continue
+        pieces: list[list[tuple[str, float | None]]] = [[(CONST, 1.0)]]
+        child = start + 1
+        while child < end:
+            pieces.append(items[child : ends[child]])
+            child = ends[child]
+        for piece in pieces:
+            kept = [*items[:start], *piece, *items[end:]]
+            names, values = zip(*kept, strict=True)
+            yield Expression(Design(names, values), expression.columns, expression.operators)
+
+
+def _ends(expression: Expression) -> list[int]:
+    """For each position, where the subtree that begins there ends."""
+    ends = [0] * len(expression)
+    for position in range(len(expression) - 1, -1, -1):
+        operator = expression.operator(expression.design.tokens[position])
+        end = position + 1
+        for _ in range(operator.arity if operator else 0):
+            end = ends[end]
+        ends[position] = end
+    return ends
+
+
+def prune(
+    expression: Expression,
+    X: Floats,
+    y: Floats,
+    weights: Floats,
+    const_range: tuple[float, float] = (-np.inf, np.inf),
+) -> tuple[list[Expression], int]:
+    """Cut greedily, one subtree at a time; returns every stage, longest first, and how often one was evaluated."""
+    stages: list[Expression] = []
+    calls = 0
+    while len(expression) > 3:
+        rated = []
+        for candidate in shorter(expression):
+            calls += 1
+            rated.append((_scaled_loss(candidate, X, y, weights), len(candidate), candidate))
+        best: tuple[float, Expression] | None = None
+        for _, _, candidate in sorted(rated, key=lambda entry: entry[:2])[:_TRIED_WITH_POLISH]:
+            fitted, used = polish(candidate, X, y, weights, const_range, max_calls=40)
+            calls += used + 1
+            loss = _loss(fitted, X, y, weights)
+            if np.isfinite(loss) and (best is None or loss < best[0]):
+                best = (loss, fitted)
+        if best is None:
+            break
+        expression = best[1]
+        stages.append(expression)
+    return stages, calls
+
+
+def _loss(expression: Expression, X: Floats, y: Floats, weights: Floats) -> float:
+    predicted = expression(X)
+    return float(weights @ np.square(predicted - y)) if np.isfinite(predicted).all() else np.inf
+
+
+def _scaled_loss(expression: Expression, X: Floats, y: Floats, weights: Floats) -> float:
+    """Loss of the best line through the predictions: a guess of what polishing will make of it."""
+    predicted = expression(X)
+    if not np.isfinite(predicted).all():
+        return np.inf
+    with np.errstate(all="ignore"):
+        offset, slope = affine(predicted, y, weights)
+        loss = float(weights @ np.square(offset + slope * predicted - y))
+    return loss if np.isfinite(loss) else np.inf
