@@ -153,14 +153,21 @@ def fit(
             )
         )
         return
+    out = Console()
     shown = Table(
         "complexity", "loss", "held-out loss", "", "expression", title="front", title_justify="left"
     )
+    width = max(20, out.width - 55)  # the other columns must not be squeezed
     for row in model.front_rows_:
         held_out = "-" if row["validation_loss"] is None else f"{row['validation_loss']:.4g}"
         mark = "chosen" if row["chosen"] else ("" if row["finite"] else "not finite")
-        shown.add_row(f"{row['complexity']:g}", f"{row['loss']:.4g}", held_out, mark, row["expression"])
-    out = Console()
+        shown.add_row(
+            f"{row['complexity']:g}",
+            f"{row['loss']:.4g}",
+            held_out,
+            mark,
+            _shortened(row["expression"], width),
+        )
     out.print(shown)
     out.print(f"{target} = {model}", highlight=False, soft_wrap=True, markup=False)
     simple = export.simplified(model.expression_)
@@ -207,6 +214,10 @@ def bench_regression(
     for number in (*sorted(checkpoint), calls):
         print(f"\n{number} calls, variant {variant}, {seeds} seed(s)\n")
         print(experiment.table(records, number))
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _search_with_progress(task: Task, settings: DisCoSettings, calls: int, seed: int, quiet: bool) -> Result:
