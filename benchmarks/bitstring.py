@@ -1,8 +1,8 @@
 """Learning on the parameterised bitstring task: DisCo beside uniform random search, the same calls for both.
 
 T = 10, alpha 0.5 and 0.9, f1 and f2, 50,000 objective calls, 5 seeds: mean of the best reward and its standard
-error. The options of "tuned" were picked on seeds 0 to 2 (learned scale, position), their values on seeds 10 to 13;
-seeds 3 and 4 were never looked at before.
+error. The options of "tuned" (learned scale, position) were picked on seeds 0 to 2, their values on seeds 10 to
+13; seeds 3 and 4 were never looked at before.
 
     python benchmarks/bitstring.py         prints, and writes benchmarks/results/bitstring.{json,md}
 """
