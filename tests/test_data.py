@@ -73,6 +73,15 @@ def test_fit_prints_an_equation_and_draws_it(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_picture_that_cannot_be_written_does_not_cost_the_equation(tmp_path):
+    picture = tmp_path / "no folder" / "fit.png"
+    arguments = ["fit", str(EXAMPLE), "--target", "distance", "--calls", "500", "--plot", str(picture)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code != 0
+    assert "distance = " in done.output
+    assert "cannot be written" in str(done.exception)
+
+
 def test_fit_as_json():
     arguments = [
         "fit",

@@ -6,7 +6,7 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -23,6 +23,9 @@ from discodso.search import search
 from discodso.space import Space
 from discodso.task import Task
 from discodso.tasks.bitstring import bitstring as bitstring_task
+
+if TYPE_CHECKING:
+    from discodso.tasks.regression.estimator import DisCoRegressor
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -115,7 +118,6 @@ def fit(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON only.")] = False,
 ) -> None:
     """Find an equation for a column of a table."""
-    from discodso.tasks.regression import export
     from discodso.tasks.regression.data import read_table
     from discodso.tasks.regression.estimator import DisCoRegressor
     from discodso.tasks.regression.picture import draw
@@ -134,8 +136,6 @@ def fit(
     with console.status(f"{len(data.y)} rows, {len(data.columns)} inputs: searching with {calls} calls"):
         model.fit(data.X, data.y)
     score = float(model.score(data.X, data.y))
-    if plot is not None:
-        draw(model, data, plot)
     if as_json:
         print(
             json.dumps(
@@ -152,7 +152,17 @@ def fit(
                 allow_nan=False,
             )
         )
-        return
+    else:
+        _show_model(model, target, score)
+    if plot is not None:  # last, so that a picture that cannot be written costs nothing
+        draw(model, data, plot)
+    if model.result_.stop is StopReason.INTERRUPTED:
+        raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _show_model(model: DisCoRegressor, target: str, score: float) -> None:
+    from discodso.tasks.regression import export
+
     out = Console()
     shown = Table(
         "complexity", "loss", "held-out loss", "", "expression", title="front", title_justify="left"
@@ -176,8 +186,6 @@ def fit(
         f"R2 {score:.6f} on all rows, {model.calls_} objective calls and {model.polish_calls_} for polishing",
         highlight=False,
     )
-    if model.result_.stop is StopReason.INTERRUPTED:
-        raise typer.Exit(EXIT_INTERRUPTED)
 
 
 @bench.command("regression")
