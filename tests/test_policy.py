@@ -160,6 +160,10 @@ def test_joint_density_of_tokens_and_values_integrates_to_one(learn_scale):
     designs = [Design.of(("v", a), ("v", b)) for a in value.tolist() for b in value.tolist()]
     total += float(score(space, policy, designs).log_prob.exp().numpy() @ np.outer(w, w).ravel())
     assert total == pytest.approx(1, abs=1e-5)
+    # A density that forgot the values would be 1 on the unit interval, and integrate to 1 as well.
+    apart = score(space, policy, [Design.of(("v", -2.9), "d"), Design.of(("v", 0.9), "d")])
+    values = apart.log_prob - apart.token_log_prob
+    assert abs(values[0] - values[1]) > 0.01
 
 
 @pytest.mark.parametrize("settings", [PolicySettings(), PolicySettings(learn_scale=True, shift=0.3)])

@@ -119,6 +119,8 @@ def execute_all(
         try:
             for count, future in enumerate(as_completed(futures), start=1):
                 record = future.result()
+                if record["stop"] == "interrupted":  # half a run is none; it is done again next time
+                    raise KeyboardInterrupt
                 with path.open("a") as file:
                     file.write(json.dumps(record) + "\n")
                 report(record, count, len(missing))
