@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import traceback
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,21 @@ from discodso.result import Failure
 from discodso.task import Task
 
 Outcome = float | str  # a reward, or the reason why there is none
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a batch objective may return instead of rewards alone.
+
+    Attributes:
+        rewards: one for each design.
+        cost: what the batch cost, in the unit that `Task.cost_unit` names, such as episodes.
+        reasons: for designs that failed, by position: what happened.
+    """
+
+    rewards: Any
+    cost: float = 0.0
+    reasons: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -66,9 +81,15 @@ class Evaluator:
     def __init__(self, task: Task, seed: np.random.SeedSequence, *, raise_on_failure: bool = False) -> None:
         self.task = task
         self.calls = 0
+        self.cost = 0.0
         self.failure_count = 0
         self._seed = seed
         self._raise = raise_on_failure
+
+    @property
+    def measured_cost(self) -> float | None:
+        """Cost so far, None if the task counts calls only."""
+        return self.cost if self.task.cost_unit else None
 
     def evaluate(
         self, designs: DesignBatch, stop: Callable[[float], bool] = lambda reward: False
@@ -112,7 +133,10 @@ class Evaluator:
         self.calls += count
         try:
             given = self.task.batch_objective(designs, *(() if seeds is None else (seeds,)))
-            rewards, reasons = as_rewards(given, count)
+            measured = given if isinstance(given, Measured) else Measured(given)
+            self.cost += measured.cost
+            rewards, reasons = as_rewards(measured.rewards, count)
+            reasons = {**reasons, **measured.reasons}
         except KeyboardInterrupt:
             return self._collect(designs, np.empty(0), {}, before, interrupted=True)
         except (Exception, SystemExit) as error:

@@ -59,6 +59,7 @@ class HistoryRow:
         entropy: of the policy, mean over the designs that taught.
         mean_length, max_length: of the designs of this batch.
         failures: failed evaluations so far.
+        cost: so far, in the unit of the task, if it has one.
         seconds: since the start.
     """
 
@@ -72,6 +73,7 @@ class HistoryRow:
     max_length: int | None
     failures: int
     seconds: float
+    cost: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,6 +87,7 @@ class Result:
         calls: objective calls, failed ones included.
         failure_count: how many failed; `failures` has the first of them.
         stop: why the search ended; `stop.value` says it in a sentence, `detail` adds to it.
+        cost: what the calls cost, in the unit of the task, if it has one.
     """
 
     best: Scored | None
@@ -97,6 +100,7 @@ class Result:
     detail: str
     seconds: float
     seed: int
+    cost: float | None = None
 
     def __repr__(self) -> str:
         best = "no design" if self.best is None else f"best {self.best.reward:.6g}"
@@ -115,6 +119,7 @@ class Result:
             "top": [scored.to_dict() for scored in self.top],
             "history": [asdict(row) for row in self.history],
             "calls": self.calls,
+            "cost": self.cost,
             "failure_count": self.failure_count,
             "failures": [
                 {"call": f.call, "reason": f.reason, "design": f.design.to_dict()} for f in self.failures

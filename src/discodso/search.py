@@ -206,6 +206,7 @@ class _Run:
             max_length=int(lengths.max()) if len(lengths) else None,
             failures=self.evaluator.failure_count,
             seconds=time.monotonic() - self.started,
+            cost=self.evaluator.measured_cost,
         )
         self.history.append(row)
         if self.callback is not None:
@@ -224,4 +225,5 @@ class _Run:
             detail=detail,
             seconds=time.monotonic() - self.started,
             seed=seed,
+            cost=self.evaluator.measured_cost,
         )

@@ -22,11 +22,13 @@ class Task:
         space: the designs.
         objective: function of one `Design` to a number. With `stochastic` it takes a second argument, an
             integer seed, and must use no other source of randomness.
-        batch_objective: function of a `DesignBatch` to as many numbers (and of an array of seeds, if
-            stochastic); used in place of `objective` where given.
+        batch_objective: function of a `DesignBatch` to as many numbers, or to `Measured` (and of an array of
+            seeds, if stochastic); used in place of `objective` where given.
         stochastic: whether the objective takes seeds.
         worst_reward: what a failed evaluation counts as; -inf keeps it out of the averages.
         name: for reports.
+        cost_unit: what a batch objective counts besides calls, and returns as the cost of `Measured`, such as
+            "episodes"; empty for nothing.
     """
 
     space: Space
@@ -35,6 +37,7 @@ class Task:
     stochastic: bool = False
     worst_reward: float = -math.inf
     name: str = "task"
+    cost_unit: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):

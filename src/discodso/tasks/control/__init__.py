@@ -1,0 +1,1 @@
+"""Decision-tree policies for Gymnasium environments."""

@@ -1,0 +1,186 @@
+"""The noisy objective of tree policies: the mean return over N fresh episodes, and racing, which saves most of them.
+
+Racing: the update of the policy needs the top share of a batch only. All designs of a batch get a few episodes
+first; those that cannot reach the top share, judged by their standard errors, are cut, and the others get more,
+until the rest has N. A design that was cut keeps the mean of the episodes that it had.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from discodso.arrays import Bools, Floats, Ints
+from discodso.checks import require_integer, require_number
+from discodso.design import Design, DesignBatch
+from discodso.evaluation import Measured
+from discodso.space import Space
+from discodso.tasks.control.environments import Interface
+from discodso.tasks.control.episodes import Runner
+from discodso.tasks.control.simulators import Forest
+from discodso.tasks.control.tree import TreePolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Racing:
+    """How designs of a batch race for episodes.
+
+    Args:
+        first: episodes for everyone.
+        growth: episodes of the next round, as a multiple of those so far.
+        share: of the batch that must come through; the risk factor of the method, or more.
+        margin: standard errors that two designs must lie apart before one is cut.
+    """
+
+    first: int = 10
+    growth: float = 2.0
+    share: float = 0.2
+    margin: float = 1.5
+
+    def __post_init__(self) -> None:
+        require_integer("racing: first", self.first, 2)
+        require_number("racing: growth", self.growth, above=1)
+        require_number("racing: share", self.share, above=0, most=1)
+        require_number("racing: margin", self.margin, least=0)
+
+    def rounds(self, episodes: int) -> list[int]:
+        """Episodes that a design has had after each round."""
+        counts = [min(self.first, episodes)]
+        while counts[-1] < episodes:
+            counts.append(min(episodes, math.ceil(counts[-1] * self.growth)))
+        return counts
+
+    def survivors(self, mean: Floats, error: Floats) -> Bools:
+        """bool[n], who races on: whoever may still be among the best share, for all that the errors tell."""
+        keep = max(1, math.ceil(self.share * len(mean)))
+        low, high = mean - self.margin * error, mean + self.margin * error
+        line = np.partition(low, len(low) - keep)[len(low) - keep]
+        alive: Bools = high >= line
+        return alive
+
+
+@dataclass(frozen=True)
+class TreeObjective:
+    """Mean return of the trees of a batch.
+
+    Attributes:
+        interface: of the environment.
+        space: of the designs; its tokens are the features in use, then the actions.
+        runner: runs the episodes.
+        seeds: the seeds for the search, a power of two of them.
+        episodes: N.
+        racing: None for N episodes for every design, as in the paper.
+    """
+
+    interface: Interface
+    space: Space
+    runner: Runner
+    seeds: range
+    episodes: int
+    racing: Racing | None
+
+    def __call__(self, designs: DesignBatch, call_seeds: NDArray[np.uint64]) -> Measured:
+        """Rewards, the number of episodes, and what failed."""
+        forest = self.forest(designs)
+        count = len(designs)
+        total, squares, done = np.zeros(count), np.zeros(count), np.zeros(count, np.int64)
+        alive, reasons, spent = np.arange(count), dict[int, str](), 0
+        schedule = [self.episodes] if self.racing is None else self.racing.rounds(self.episodes)
+        before = 0
+        for upto in schedule:
+            tree = np.repeat(alive, upto - before)
+            returns, failed = self.runner.returns(forest, tree, self._seeds(call_seeds[alive], before, upto))
+            spent += len(tree)
+            for episode, reason in failed.items():
+                reasons.setdefault(int(tree[episode]), reason)
+            by_design = returns.reshape(len(alive), -1)
+            total[alive] += by_design.sum(axis=1)
+            squares[alive] += (by_design**2).sum(axis=1)
+            done[alive] = upto
+            alive = alive[np.isfinite(total[alive])]
+            if upto == self.episodes or self.racing is None or not len(alive):
+                break
+            mean = total[alive] / upto
+            variance = np.maximum(squares[alive] / upto - mean**2, 0.0)
+            alive = alive[self.racing.survivors(mean, np.sqrt(variance / (upto - 1)))]
+            before = upto
+        return Measured(total / done, float(spent), reasons)
+
+    def _seeds(self, call_seeds: NDArray[np.uint64], before: int, upto: int) -> Ints:
+        """int[n * (upto - before)], seeds of the episodes before to upto of each call: distinct within a call."""
+        size = len(self.seeds)
+        stride = (call_seeds >> np.uint64(32)).astype(np.int64) | 1  # odd, so it meets each seed of 2^k once
+        first = (call_seeds & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        steps = np.arange(before, upto)
+        positions = (first[:, None] + stride[:, None] * steps) & (size - 1)
+        chosen: Ints = (positions + self.seeds[0]).ravel()
+        return chosen
+
+    def forest(self, designs: DesignBatch) -> Forest:
+        """The trees of a batch."""
+        features, actions = self.token_meanings()
+        offset = np.concatenate(([0], np.cumsum(designs.lengths)))
+        size = int(offset[-1])
+        forest = Forest(np.empty(size, np.int64), np.zeros(size), np.empty(size, np.int64), offset)
+        _link(
+            designs.tokens,
+            designs.values,
+            designs.lengths,
+            features,
+            actions,
+            offset,
+            forest.feature,
+            forest.threshold,
+            forest.jump,
+        )
+        return forest
+
+    def token_meanings(self) -> tuple[Ints, Ints]:
+        """For each token its feature and its action, -1 for none."""
+        used = [index for index, limits in enumerate(self.interface.ranges) if limits is not None]
+        features = np.array([*used, *(-1 for _ in self.interface.actions)])
+        actions = np.array([*(-1 for _ in used), *self.interface.actions])
+        return features, actions
+
+    def policy(self, design: Design) -> TreePolicy:
+        """A design as a policy, with its names."""
+        forest = self.forest(self.space.encode([design]))
+        tree = TreePolicy(
+            tuple(forest.feature.tolist()), tuple(forest.threshold.tolist()), tuple(forest.jump.tolist())
+        )
+        i = self.interface
+        return tree.with_names(i.environment, i.feature_names, i.action_names)
+
+
+@njit(cache=True)
+def _link(
+    tokens: Ints,
+    values: Floats,
+    lengths: Ints,
+    features: Ints,
+    actions: Ints,
+    offset: Ints,
+    feature: Ints,
+    threshold: Floats,
+    jump: Ints,
+) -> None:
+    """Fill the nodes of all trees from traversals; `jump` of a decision is its right child, counted from the root."""
+    waiting = np.empty(tokens.shape[1], np.int64)  # decisions whose right child is still to come
+    for row in range(lengths.shape[0]):
+        open_decisions = 0
+        for position in range(lengths[row]):
+            node, token = offset[row] + position, tokens[row, position]
+            feature[node] = features[token]
+            if features[token] >= 0:
+                threshold[node] = values[row, position]
+                waiting[open_decisions] = node
+                open_decisions += 1
+            else:
+                jump[node] = actions[token]
+                if open_decisions > 0:  # after a leaf comes the right child of the last decision that lacks one
+                    open_decisions -= 1
+                    jump[waiting[open_decisions]] = position + 1

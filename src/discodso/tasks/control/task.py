@@ -1,0 +1,79 @@
+"""The space of decision trees for an environment (paper, "Decision tree policies for reinforcement learning")."""
+
+from __future__ import annotations
+
+from discodso.bounds import DecisionTreeBounds
+from discodso.checks import require_integer, require_number
+from discodso.constraints import DifferentLeaves, Prior, UniformArity
+from discodso.space import Space
+from discodso.task import Task
+from discodso.tasks.control.environments import Interface
+from discodso.tasks.control.episodes import Runner
+from discodso.tasks.control.objective import Racing, TreeObjective
+from discodso.tokens import Token, Tree
+
+EPISODES = 100
+MAX_NODES = 31
+RESOLUTION = 0.01
+SEARCH_SEEDS = 2**14  # initial states that a search draws its episodes from
+
+
+def tree_space(
+    interface: Interface, max_nodes: int = MAX_NODES, resolution: float = RESOLUTION, balanced: bool = True
+) -> Space:
+    """Univariate trees under the three constraints of the appendix.
+
+    Args:
+        interface: features, ranges and actions.
+        max_nodes: decisions and leaves together.
+        resolution: h, as a share of each range.
+        balanced: begin with decisions and leaves equally likely, however many there are of each; otherwise an
+            environment with more features than actions begins with trees of the largest size only.
+    """
+    require_integer("max_nodes", max_nodes, 3)
+    require_number("resolution", resolution, above=0, most=0.5)
+    names = [name for name, limits in zip(interface.feature_names, interface.ranges, strict=True) if limits]
+    ranges = [limits for limits in interface.ranges if limits]
+    decisions = [
+        Token(f"{name} <", arity=2, range=limits) for name, limits in zip(names, ranges, strict=True)
+    ]
+    leaves = [Token(word) for _, word in interface.action_names]
+    priors: list[Prior] = [UniformArity()] if balanced else []
+    return Space(
+        [*decisions, *leaves],
+        Tree(min_length=3, max_length=max_nodes),
+        constraints=[DifferentLeaves()],
+        priors=priors,
+        bounds=DecisionTreeBounds(resolution),
+    )
+
+
+def search_seeds(seed: int) -> range:
+    """The environment seeds that a search with this seed may use: none below 2^30, which are for tests."""
+    return range(2**30 + (seed % 2**14) * SEARCH_SEEDS, 2**30 + (seed % 2**14 + 1) * SEARCH_SEEDS)
+
+
+def validation_seeds(seed: int, count: int) -> range:
+    """Seeds to choose the winner on; apart from those of any search and from small numbers, which are for tests."""
+    first = 2**29 + (seed % 2**14) * 2**14
+    return range(first, first + count)
+
+
+def tree_task(
+    interface: Interface,
+    runner: Runner,
+    space: Space,
+    episodes: int = EPISODES,
+    racing: Racing | None = None,
+    seed: int = 0,
+) -> Task:
+    """Trees and their mean return over fresh episodes."""
+    require_integer("episodes", episodes, 2)
+    objective = TreeObjective(interface, space, runner, search_seeds(seed), episodes, racing)
+    return Task(
+        space,
+        batch_objective=objective,
+        stochastic=True,
+        name=str(interface.environment),
+        cost_unit="episodes",
+    )
