@@ -4,6 +4,7 @@ An independent implementation of DisCo-DSO (Pettit et al., "DisCo-DSO: Coupling 
 Optimization for Efficient Generative Design in Hybrid Spaces").
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from discodso._version import __version__
@@ -44,6 +45,8 @@ from discodso.task import Task
 from discodso.tokens import FixedSequence, Library, OpenSequence, Token, Tree
 
 if TYPE_CHECKING:
+    from discodso.tasks.control.search import PolicySearch, search_policy
+    from discodso.tasks.control.tree import TreePolicy
     from discodso.tasks.regression.estimator import DisCoRegressor
 
 __all__ = [
@@ -76,6 +79,7 @@ __all__ = [
     "Metrics",
     "NoNesting",
     "OpenSequence",
+    "PolicySearch",
     "PolicySettings",
     "Prefix",
     "Prior",
@@ -92,17 +96,25 @@ __all__ = [
     "Token",
     "TrainingError",
     "Tree",
+    "TreePolicy",
     "UniformArity",
     "Violation",
     "__version__",
     "search",
+    "search_policy",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """The estimator is imported when it is first asked for: scikit-learn and SymPy take a while."""
-    if name == "DisCoRegressor":
-        from discodso.tasks.regression.estimator import DisCoRegressor
+_LATER = {
+    "DisCoRegressor": "discodso.tasks.regression.estimator",
+    "PolicySearch": "discodso.tasks.control.search",
+    "TreePolicy": "discodso.tasks.control.tree",
+    "search_policy": "discodso.tasks.control.search",
+}
 
-        return DisCoRegressor
+
+def __getattr__(name: str) -> Any:
+    """Imported when first asked for: scikit-learn, SymPy and Gymnasium take a while."""
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'discodso' has no attribute {name!r}")

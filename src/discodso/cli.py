@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from discodso import cli_control
 from discodso._version import __version__
 from discodso.checks import require_integer, require_one_of
 from discodso.disco import DisCoSettings
@@ -36,6 +37,9 @@ run = typer.Typer(no_args_is_help=True, help="Search on one of the built-in task
 app.add_typer(run, name="run")
 bench = typer.Typer(no_args_is_help=True, help="The experiments of the paper.")
 app.add_typer(bench, name="bench")
+
+app.command()(cli_control.policy)
+app.command()(cli_control.play)
 
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
 

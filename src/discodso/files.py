@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from discodso.errors import DiscodsoError
@@ -27,4 +28,5 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     except OSError as error:
         raise FileError(f"cannot write {path}: {error.strerror or error}") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +13,8 @@ import numpy as np
 
 from discodso.arrays import Floats
 from discodso.checks import is_number
-from discodso.errors import DeclarationError
-from discodso.tasks.control.tree import Environment
+from discodso.errors import DeclarationError, InvalidDesignError
+from discodso.tasks.control.tree import Environment, freeze_arguments
 
 STEP_LIMIT = 10_000  # for environments that declare no limit of their own
 _WIDEST = 1e4  # a declared range wider than this says nothing
@@ -88,17 +87,10 @@ def as_environment(given: Any, arguments: Mapping[str, Any] | None = None) -> En
         return given
     if not isinstance(given, str) or not given:
         raise DeclarationError(f"environment must be the id of a Gymnasium environment, got {given!r}")
-    pairs = dict(arguments or {})
     try:
-        json.dumps(pairs)
-    except (TypeError, ValueError):
-        raise DeclarationError(
-            f"arguments of {given} must be numbers, strings, booleans or lists of them, got {pairs!r:.80}"
-        ) from None
-    if not all(isinstance(key, str) for key in pairs):
-        raise DeclarationError(f"arguments of {given} must have names, got {pairs!r:.80}")
-    frozen = {key: tuple(value) if isinstance(value, list) else value for key, value in pairs.items()}
-    return Environment(given, tuple(sorted(frozen.items())))
+        return Environment(given, freeze_arguments(given, arguments or {}))
+    except InvalidDesignError as error:
+        raise DeclarationError(str(error)) from None
 
 
 def make(environment: Environment, **more: Any) -> gymnasium.Env[Any, Any]:
@@ -135,6 +127,8 @@ def check_fits(env: gymnasium.Env[Any, Any], environment: Environment) -> None:
         raise DeclarationError(f"{environment} does not fit: its observation is empty")
     if acts.n < 2:
         raise DeclarationError(f"{environment} does not fit: it has one action only, there is nothing to choose")
+    if acts.start < 0:
+        raise DeclarationError(f"{environment} does not fit: its actions begin with {acts.start}, a tree's with 0")
 
 
 def _kind(space: Any) -> str:
@@ -202,7 +196,7 @@ def _choose_ranges(
     sources: list[str] = []
     found: list[tuple[float, float] | None] = []
     for index in range(len(names)):
-        width = high[index] - low[index] if np.isfinite([low[index], high[index]]).all() else math.inf
+        width = float(high[index]) - float(low[index])  # NumPy's numbers would warn of an overflow
         if index in wanted:
             sources.append("given")
             found.append(wanted[index])
@@ -253,7 +247,7 @@ def _fill_probed(
             observation, _ = env.reset(seed=int(rng.integers(2**31)))
             over, left, action = False, 0, 0
             while not over and len(rows) < _PROBE_STEPS:
-                rows.append(np.asarray(observation, np.float64).ravel())
+                rows.append(np.asarray(observation, np.float64).reshape(len(sources)))
                 if left == 0:
                     action, left = int(space.start + rng.integers(space.n)), int(rng.integers(1, 10))
                 left -= 1
@@ -278,5 +272,8 @@ def _fill_probed(
 
 def _rounded_outwards(low: float, high: float) -> tuple[float, float]:
     """Two significant digits of the width."""
+    if not 1e-300 < high - low < 1e300:
+        return low, high
     unit = 10.0 ** (math.floor(math.log10(high - low)) - 1)
-    return round(math.floor(low / unit) * unit, 12), round(math.ceil(high / unit) * unit, 12)
+    below, above = (float(f"{end * unit:.12g}") for end in (math.floor(low / unit), math.ceil(high / unit)))
+    return min(below, low), max(above, high)

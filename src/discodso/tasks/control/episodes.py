@@ -86,7 +86,7 @@ def returns_of(policy: TreePolicy, environment: Any, seeds: Sequence[int], worke
     """float[len(seeds)], see `TreePolicy.evaluate`."""
     wanted = as_environment(environment)
     chosen = _checked_seeds(seeds)
-    _check_actions(policy, wanted)
+    check_actions(policy, wanted)
     if not len(chosen):
         return np.empty(0)
     with open_runner(wanted, workers) as runner:
@@ -103,7 +103,7 @@ def node_shares(policy: TreePolicy, environment: Any, seeds: Sequence[int] = ran
     """float[n], for each node the share of decisions of the policy that pass it, over the episodes of some seeds."""
     wanted = as_environment(environment)
     chosen = _checked_seeds(seeds)
-    _check_actions(policy, wanted)
+    check_actions(policy, wanted)
     simulator = simulator_for(wanted)
     visits = np.zeros(len(policy), np.int64)
     if simulator is not None:
@@ -142,7 +142,7 @@ def _checked_seeds(seeds: Sequence[int]) -> Ints:
     return np.array(chosen, dtype=np.int64)
 
 
-def _check_actions(policy: TreePolicy, environment: Environment) -> None:
+def check_actions(policy: TreePolicy, environment: Environment) -> None:
     """Refuse a tree whose features or actions the environment does not have."""
     env = make(environment)
     try:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from discodso.files import write_atomically
 FORMAT = "discodso-tree-policy"
 _LARGEST = 2**31 - 1
 _DEEPEST = 200
+_ACTION = re.compile("[0-9]{1,10}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -212,7 +214,11 @@ class TreePolicy:
         Takes what `save` writes as well, names included.
         """
         if isinstance(data, dict) and "tree" in data:
-            return _named(cls.from_dict(data["tree"]), data)
+            return _named(cls._from_nested(data["tree"]), data)
+        return cls._from_nested(data)
+
+    @classmethod
+    def _from_nested(cls, data: Any) -> TreePolicy:
         nodes: list[tuple[int, float, int]] = []
         waiting: list[tuple[Any, str, int]] = [(data, "the tree", -1)]  # part, place, parent it is right child of
         while waiting:
@@ -220,18 +226,18 @@ class TreePolicy:
             if parent >= 0:
                 nodes[parent] = (*nodes[parent][:2], len(nodes))
             if not isinstance(part, dict):
-                raise InvalidDesignError(f"{place} must be an object, got {part!r:.60}")
+                raise InvalidDesignError(f"{place} must be an object, got {_shown(part)}")
             if set(part) == {"action"}:
                 nodes.append((-1, 0.0, _index("action", part["action"], place)))
                 continue
             if set(part) != {"feature", "threshold", "left", "right"}:
                 raise InvalidDesignError(
                     f"{place} must have the keys feature, threshold, left and right, or action alone; "
-                    f"it has {', '.join(map(str, part)) or 'none'}"
+                    f"it has {', '.join(map(_shown, part))[:80] or 'none'}"
                 )
             if not is_number(part["threshold"]):
                 raise InvalidDesignError(
-                    f"threshold of {place} must be a finite number, got {part['threshold']!r:.60}"
+                    f"threshold of {place} must be a finite number, got {_shown(part['threshold'])}"
                 )
             nodes.append((_index("feature", part["feature"], place), float(part["threshold"]), -1))
             inner = "" if parent < 0 and place == "the tree" else f"{place}."
@@ -255,6 +261,33 @@ class TreePolicy:
             "feature_names": list(self.feature_names),
             "action_names": {str(action): name for action, name in self.action_names},
         }
+
+    def export(self, form: str) -> str | bytes:
+        """The tree as "text", "python", "c", "dot" or "json", or as bytes for "onnx"."""
+        from discodso.tasks.control.export import export
+
+        return export(self, form)
+
+    def draw(self, path: str | Path, shares: ArrayLike | None = None, title: str | None = None) -> None:
+        """Write a picture, SVG or PNG by the suffix.
+
+        Args:
+            path: where to.
+            shares: for each node the share of decisions that pass it, see `node_shares`.
+            title: above the tree.
+        """
+        from discodso.tasks.control.picture import draw
+
+        draw(self, Path(path), None if shares is None else np.asarray(shares, np.float64), title)
+
+    def node_shares(self, environment: Any = None, seeds: Sequence[int] = range(100)) -> Floats:
+        """float[n], for each node the share of decisions that pass it, over the episodes of some seeds."""
+        from discodso.tasks.control.episodes import node_shares
+
+        wanted = self.environment if environment is None else environment
+        if wanted is None:
+            raise InvalidDesignError("say which environment to visit, such as node_shares('CartPole-v1')")
+        return node_shares(self, wanted, seeds)
 
     @classmethod
     def load(cls, path: str | Path) -> TreePolicy:
@@ -291,14 +324,38 @@ class Environment:
         """Inverse of `to_dict`."""
         good = isinstance(data, dict) and set(data) == {"id", "arguments"} and isinstance(data["id"], str)
         if not good or not isinstance(data["arguments"], dict):
-            raise InvalidDesignError(f"environment must be an object with id and arguments, got {data!r:.60}")
-        return cls(data["id"], tuple(sorted(data["arguments"].items())))
+            raise InvalidDesignError(f"environment must be an object with id and arguments, got {_shown(data)}")
+        return cls(data["id"], freeze_arguments(data["id"], data["arguments"]))
+
+
+def freeze_arguments(environment: str, arguments: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Arguments as sorted pairs that can be hashed: lists become tuples, for JSON knows only lists."""
+
+    def plain(value: Any) -> bool:
+        return value is None or isinstance(value, (str, int, float))
+
+    for key, value in arguments.items():
+        items = value if isinstance(value, (list, tuple)) else (value,)
+        if not isinstance(key, str) or not all(plain(item) for item in items):
+            raise InvalidDesignError(
+                f"arguments of {environment} must have names, and be numbers, strings, booleans or lists of them, "
+                f"got {_shown(key)}: {_shown(value)}"
+            )
+    return tuple(sorted((k, tuple(v) if isinstance(v, list) else v) for k, v in arguments.items()))
 
 
 def _index(key: str, value: Any, place: str) -> int:
     if not is_integer(value) or not 0 <= value <= _LARGEST:
-        raise InvalidDesignError(f"{key} of {place} must be an integer >= 0, got {value!r:.60}")
+        raise InvalidDesignError(f"{key} of {place} must be an integer >= 0, got {_shown(value)}")
     return int(value)
+
+
+def _shown(value: Any) -> str:
+    """The beginning of a value, for a message; some values cannot be written: too many digits, too deep."""
+    try:
+        return f"{value!r:.60}"
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__}"
 
 
 def _named(tree: TreePolicy, header: dict[str, Any]) -> TreePolicy:
@@ -307,7 +364,8 @@ def _named(tree: TreePolicy, header: dict[str, Any]) -> TreePolicy:
     if not isinstance(features, list) or not all(isinstance(name, str) for name in features):
         raise InvalidDesignError("feature_names must be a list of strings")
     if not isinstance(actions, dict) or not all(
-        key.isascii() and key.isdigit() and isinstance(name, str) for key, name in actions.items()
+        isinstance(key, str) and _ACTION.fullmatch(key) and isinstance(name, str)
+        for key, name in actions.items()
     ):
         raise InvalidDesignError("action_names must be an object from action numbers to strings")
     return tree.with_names(

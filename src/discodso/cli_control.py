@@ -1,0 +1,216 @@
+"""The commands for tree policies: `policy` searches one, `play` shows it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from discodso.errors import DeclarationError
+from discodso.result import HistoryRow, Ranking, StopReason
+
+if TYPE_CHECKING:
+    from discodso.tasks.control.environments import Interface
+    from discodso.tasks.control.search import PolicySearch
+
+_EXIT_INTERRUPTED = 130
+
+
+def policy(
+    environment: Annotated[str, typer.Argument(help="Id of a Gymnasium environment, such as CartPole-v1.")],
+    calls: Annotated[int, typer.Option(help="Objective calls to spend.")] = 10_000,
+    episodes: Annotated[int, typer.Option(help="Episodes for one call.")] = 100,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same policy.")] = 0,
+    max_nodes: Annotated[int, typer.Option(help="Decisions and leaves of the largest tree.")] = 31,
+    workers: Annotated[int, typer.Option(help="Processes, or threads for compiled environments.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="New folder for policy, picture and history.")] = None,
+    preset: Annotated[str, typer.Option(help="tuned, or paper for the paper's settings.")] = "tuned",
+    racing: Annotated[
+        bool | None, typer.Option(help="Cut poor trees after few episodes. By default as the preset has it.")
+    ] = None,
+    restart_after: Annotated[
+        int | None, typer.Option(help="Begin anew after so many calls without a better tree.")
+    ] = None,
+    target: Annotated[float | None, typer.Option(help="Stop at this mean return.")] = None,
+    max_time: Annotated[float | None, typer.Option(help="Seconds to search at most.")] = None,
+    argument: Annotated[
+        list[str], typer.Option(help="NAME=VALUE for the environment; may be given again.")
+    ] = [],  # noqa: B006
+    range_: Annotated[
+        list[str], typer.Option("--range", help="FEATURE=LOW,HIGH for thresholds; may be given again.")
+    ] = [],  # noqa: B006
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON only.")] = False,
+) -> None:
+    """Find a decision tree that acts well in a Gymnasium environment, and score it on 1000 fresh seeds."""
+    from discodso.tasks.control import record
+    from discodso.tasks.control.environments import as_environment, describe
+    from discodso.tasks.control.search import search_policy
+
+    if out is not None:
+        record.check_free(out)
+    given = as_environment(environment, dict(_argument(text) for text in argument))
+    ranges = dict(_range(text) for text in range_)
+    console = Console(stderr=True, quiet=as_json)
+    _show_interface(describe(given, ranges, seed), console)
+    with _bar(console, str(given), calls, quiet=as_json) as report:
+        found = search_policy(
+            given,
+            calls=calls,
+            episodes=episodes,
+            seed=seed,
+            max_nodes=max_nodes,
+            workers=workers,
+            preset=preset,
+            racing=racing,
+            restart_after=restart_after,
+            ranges=ranges,
+            target=target,
+            time_limit=max_time,
+            callback=report,
+        )
+    if as_json:
+        print(json.dumps({**found.summary(), "tree": found.policy.to_dict()}, allow_nan=False))
+    else:
+        _show(found)
+    if out is not None:
+        record.write(found, out, shlex.join(["discodso", *sys.argv[1:]]))
+        console.print(f"policy, picture and history: {out}", highlight=False, soft_wrap=True)
+    if found.search.stop is StopReason.INTERRUPTED:
+        raise typer.Exit(_EXIT_INTERRUPTED)
+
+
+def play(
+    policy: Annotated[Path, typer.Argument(help="JSON file of a policy, such as the policy.json of a search.")],
+    environment: Annotated[
+        str | None, typer.Option("--env", help="Id of the environment; the policy's own by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="For reset.")] = 0,
+    episodes: Annotated[int, typer.Option(help="Episodes to play, from this seed on.")] = 1,
+    render: Annotated[bool, typer.Option("--render", help="Record the first episode as a film.")] = False,
+    out: Annotated[Path | None, typer.Option(help="The film, .gif or .mp4; FILE.gif by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON only.")] = False,
+) -> None:
+    """Play episodes with a policy, and record one."""
+    from discodso.checks import require_integer
+    from discodso.tasks.control.play import play as play_episode
+    from discodso.tasks.control.play import save_film
+    from discodso.tasks.control.tree import TreePolicy
+
+    require_integer("seed", seed, 0)
+    require_integer("episodes", episodes, 1)
+    tree = TreePolicy.load(policy)
+    shown = []
+    for number in range(seed, seed + episodes):
+        filming = (render or out is not None) and number == seed
+        episode = play_episode(tree, environment, number, film=filming)
+        shown.append({"seed": number, "return": episode.total, "steps": episode.steps})
+        if not as_json:
+            print(f"seed {number}: return {episode.total:g} after {episode.steps} steps")
+        if filming:
+            film = policy.with_suffix(".gif") if out is None else out
+            save_film(episode, film)
+            if not as_json:
+                print(f"film: {film}")
+    if as_json:
+        print(json.dumps(shown, allow_nan=False))
+
+
+def _argument(text: str) -> tuple[str, Any]:
+    """NAME=VALUE; the value is JSON where it can be read as such, else a string."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise DeclarationError(f"--argument must be NAME=VALUE, got {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, {"True": True, "False": False, "None": None}.get(value, value)
+
+
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    name, equals, ends = text.rpartition("=")
+    parts = ends.split(",")
+    try:
+        low, high = (float(part) for part in parts)
+    except ValueError:
+        raise DeclarationError(f"--range must be FEATURE=LOW,HIGH, got {text!r}") from None
+    if not equals:
+        raise DeclarationError(f"--range must be FEATURE=LOW,HIGH, got {text!r}")
+    return name, (low, high)
+
+
+def _show_interface(interface: Interface, console: Console) -> None:
+    table = Table("feature", "thresholds from", "to", "because", title=str(interface.environment))
+    for name, limits, source in zip(
+        interface.feature_names, interface.ranges, interface.sources, strict=True
+    ):
+        low, high = ("-", "-") if limits is None else (f"{limits[0]:g}", f"{limits[1]:g}")
+        table.add_row(name, low, high, source if limits is not None else "never changes, left out")
+    console.print(table)
+    console.print("actions: " + ", ".join(word for _, word in interface.action_names), highlight=False)
+
+
+class _bar:
+    """Progress: a bar on a terminal, a line for every tenth of the budget elsewhere."""
+
+    def __init__(self, console: Console, name: str, calls: int, quiet: bool) -> None:
+        self.console, self.calls, self.tenths = console, calls, 0
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("best {task.fields[best]}, {task.fields[episodes]} episodes"),
+            TimeRemainingColumn(),
+            console=console,
+            disable=quiet or not console.is_terminal,
+        )
+        self.line = self.bar.add_task(name, total=calls, best="-", episodes=0)
+
+    def __enter__(self) -> Any:
+        self.bar.start()
+        return self.report
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def report(self, row: HistoryRow, ranking: Ranking) -> None:
+        best = "-" if row.best is None else f"{row.best:.2f}"
+        episodes = f"{row.cost or 0:.0f}"
+        self.bar.update(self.line, completed=row.calls, best=best, episodes=episodes)
+        if not self.console.is_terminal and row.calls * 10 // self.calls > self.tenths:
+            self.tenths = row.calls * 10 // self.calls
+            line = f"{row.calls} calls, {episodes} episodes, best {best}, mean {row.mean or 0:.2f}"
+            self.console.print(line, highlight=False)
+
+
+def _show(found: PolicySearch) -> None:
+    from discodso.tasks.control.export import to_text
+
+    out = Console()
+    out.print(to_text(found.policy), highlight=False, markup=False, soft_wrap=True)
+    best = found.candidates[0]
+    out.print(
+        f"test mean {found.test_mean:.2f}, standard error {found.test_error:.2f}, over {len(found.test_seeds)} seeds "
+        f"that the search never saw; {len(found.policy)} nodes",
+        highlight=False,
+        soft_wrap=True,
+    )
+    out.print(
+        f"chosen from {len(found.candidates)} finalists by {best.mean:.2f} on {best.episodes} fresh episodes each "
+        f"(in the search it had {best.search_reward:.2f})",
+        highlight=False,
+        soft_wrap=True,
+    )
+    failed = f", {found.search.failure_count} failed" if found.search.failure_count else ""
+    out.print(
+        f"{found.calls} objective calls{failed}, {found.episodes} episodes and {found.validation_episodes} for the "
+        f"choice, {found.search.seconds:.1f} s: {found.search.sentence}",
+        highlight=False,
+        soft_wrap=True,
+    )
