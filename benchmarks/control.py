@@ -1,9 +1,9 @@
 """Cost of tree policies: one objective call against a plain Gymnasium loop, racing, and a whole search.
 
 One call is the mean return of one tree over 100 episodes with fresh seeds, everything included: for the compiled
-environments also their share of drawing the pool of initial states, spread over the calls of a default search. The
-loop is what people write: reset, act, step. Both sides run in one process on one core, alternately, and the best of
-several counts (CPU time; wall time for LunarLander, whose episodes run in worker processes).
+environments also their share of drawing the pool of initial states, spread over the calls of a default search.
+The loop is what people write: reset, act, step. Both sides run in one process on one core, alternately, and the
+best of several counts (CPU time; wall time for LunarLander, whose episodes run in worker processes).
 
     python benchmarks/control.py           prints, and writes benchmarks/results/control.json
 """
@@ -83,7 +83,9 @@ def timed(clock: Callable[[], float], work: Callable[[], object]) -> float:
 def compiled_call(environment: str) -> dict[str, Any]:
     """One call by the compiled simulator against the plain loop."""
     policy = TreePolicy.from_dict(TREES[environment])
-    drawn = timed(time.process_time, lambda: open_runner(as_environment(environment), pool=search_seeds(0)).__enter__())
+    drawn = timed(
+        time.process_time, lambda: open_runner(as_environment(environment), pool=search_seeds(0)).__enter__()
+    )
     with open_runner(as_environment(environment), pool=search_seeds(0)) as runner:
         forest, tree = Forest.of([policy]), np.zeros(EPISODES, np.int64)
         rng = np.random.default_rng(0)
@@ -125,7 +127,10 @@ def lunar_lander_call(workers: int) -> dict[str, Any]:
             first = 1_000_000 + number * EPISODES
             seeds = np.arange(first, first + EPISODES)
             theirs.append(
-                timed(time.perf_counter, lambda first=first: plain_loop(env, policy, range(first, first + EPISODES)))  # type: ignore[misc]
+                timed(
+                    time.perf_counter,
+                    lambda first=first: plain_loop(env, policy, range(first, first + EPISODES)),
+                )  # type: ignore[misc]
             )
             ours.append(timed(time.perf_counter, lambda seeds=seeds: runner.returns(forest, tree, seeds)))  # type: ignore[misc]
     return {
@@ -137,7 +142,7 @@ def lunar_lander_call(workers: int) -> dict[str, Any]:
 
 
 def racing_cost(environment: str, updates: int) -> dict[str, Any]:
-    """What racing saves and what it changes, on one batch after some updates: the same seeds with and without it."""
+    """What racing saves and what it changes, on batches after some updates: the same seeds with and without it."""
     interface = describe(as_environment(environment))
     space = tree_space(interface)
     settings = tuned_settings()

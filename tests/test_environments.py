@@ -227,7 +227,7 @@ def test_a_small_table_is_flattened_row_by_row(walk):
     assert found.feature_names == ("x0", "x1", "x2", "x3")
     assert found.ranges == ((0.0, 10.0), (1.0, 11.0), (2.0, 12.0), (3.0, 13.0))
     policy = tree(decision(3, 0.0, 2, decision(0, 5.0, 1, 0)))
-    env = gymnasium.make(found.environment.id)
+    env = gymnasium.make(found.environment.id, disable_env_checker=True)
     expected = [plain_return(env, policy.to_dict(), seed) for seed in range(4)]
     assert policy.evaluate(found.environment, range(4)).tolist() == expected
 
@@ -238,7 +238,7 @@ def test_actions_may_begin_anywhere(walk):
     assert found.actions == (5, 6, 7)
     assert found.action_names == ((5, "action 5"), (6, "action 6"), (7, "action 7"))
     policy = tree(decision(0, 0.0, 7, 5))
-    env = gymnasium.make(found.environment.id)
+    env = gymnasium.make(found.environment.id, disable_env_checker=True)
     expected = [plain_return(env, policy.to_dict(), seed) for seed in range(4)]
     assert policy.evaluate(found.environment, range(4)).tolist() == expected
     with pytest.raises(DeclarationError, match="the tree has action 0, but .* has the actions 5 to 7"):

@@ -87,7 +87,9 @@ def policy(
 
 
 def play(
-    policy: Annotated[Path, typer.Argument(help="JSON file of a policy, such as the policy.json of a search.")],
+    policy: Annotated[
+        Path, typer.Argument(help="JSON file of a policy, such as the policy.json of a search.")
+    ],
     environment: Annotated[
         str | None, typer.Option("--env", help="Id of the environment; the policy's own by default.")
     ] = None,
@@ -196,8 +198,8 @@ def _show(found: PolicySearch) -> None:
     out.print(to_text(found.policy), highlight=False, markup=False, soft_wrap=True)
     best = found.candidates[0]
     out.print(
-        f"test mean {found.test_mean:.2f}, standard error {found.test_error:.2f}, over {len(found.test_seeds)} seeds "
-        f"that the search never saw; {len(found.policy)} nodes",
+        f"test mean {found.test_mean:.2f}, standard error {found.test_error:.2f}, over {len(found.test_seeds)} "
+        f"seeds that the search never saw; {len(found.policy)} nodes",
         highlight=False,
         soft_wrap=True,
     )
@@ -209,8 +211,8 @@ def _show(found: PolicySearch) -> None:
     )
     failed = f", {found.search.failure_count} failed" if found.search.failure_count else ""
     out.print(
-        f"{found.calls} objective calls{failed}, {found.episodes} episodes and {found.validation_episodes} for the "
-        f"choice, {found.search.seconds:.1f} s: {found.search.sentence}",
+        f"{found.calls} objective calls{failed}, {found.episodes} episodes and {found.validation_episodes} "
+        f"for the choice, {found.search.seconds:.1f} s: {found.search.sentence}",
         highlight=False,
         soft_wrap=True,
     )

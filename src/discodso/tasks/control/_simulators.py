@@ -24,7 +24,7 @@ from discodso.arrays import Floats, Ints
 # ------------------------------------------------------------------------------------- elementary functions
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _run_loop(typing_context: Any, address: Any, x: Any) -> Any:
     """y = f(x) by a loop of a NumPy ufunc: void loop(char **args, intp *dimensions, intp *steps, void *data)."""
 
@@ -50,7 +50,7 @@ def _run_loop(typing_context: Any, address: Any, x: Any) -> Any:
     return types.float64(types.int64, types.float64), generate
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _fused_multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """a * b + c with one rounding."""
 
@@ -149,9 +149,16 @@ def mountain_car_step(s: Floats, x: Floats, action: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _acrobot_slope(
-    theta1: float, theta2: float, v1: float, v2: float, torque: float, cos_loop: Loop, sin_loop: Loop, two: float
+    theta1: float,
+    theta2: float,
+    v1: float,
+    v2: float,
+    torque: float,
+    cos_loop: Loop,
+    sin_loop: Loop,
+    two: float,
 ) -> tuple[float, float]:
-    """Angular accelerations of Acrobot ("book" dynamics); masses, lengths and inertias are 1, or 1/2 for centres."""
+    """Angular accelerations of Acrobot ("book" dynamics); masses, lengths and inertias are 1, centres at 1/2."""
     c2, s2 = cosine(theta2, cos_loop), sine(theta2, sin_loop)
     d1 = 0.25 + (1.0 + 0.25 + c2) + 1.0 + 1.0
     d2 = (0.25 + 0.5 * c2) + 1.0

@@ -1,4 +1,4 @@
-"""What a tree needs to know of a Gymnasium environment: its features, the ranges of their thresholds, its actions."""
+"""What a tree needs to know of a Gymnasium environment: features, ranges of their thresholds, actions."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ def as_environment(given: Any, arguments: Mapping[str, Any] | None = None) -> En
 def make(environment: Environment, **more: Any) -> gymnasium.Env[Any, Any]:
     """The environment, ready to use; what Gymnasium does not like is one line."""
     try:
-        return gymnasium.make(
-            environment.id, disable_env_checker=True, **dict(environment.arguments), **more
-        )
+        return gymnasium.make(environment.id, disable_env_checker=True, **dict(environment.arguments), **more)
     except Exception as error:  # third-party code runs here
         text = " ".join(str(error).split())
-        raise DeclarationError(f"Gymnasium cannot make {environment}: {text or type(error).__name__}") from None
+        raise DeclarationError(
+            f"Gymnasium cannot make {environment}: {text or type(error).__name__}"
+        ) from None
 
 
 def check_fits(env: gymnasium.Env[Any, Any], environment: Environment) -> None:
@@ -118,7 +118,7 @@ def check_fits(env: gymnasium.Env[Any, Any], environment: Environment) -> None:
             "wrap it with gymnasium.wrappers.FlattenObservation"
         )
     size = int(np.prod(seen.shape))
-    if len(seen.shape) >= 2 and seen.dtype == np.uint8 or size > _LARGEST_OBSERVATION:
+    if (len(seen.shape) >= 2 and seen.dtype == np.uint8) or size > _LARGEST_OBSERVATION:
         raise DeclarationError(
             f"{environment} does not fit: its observation is an image or the like (shape {seen.shape}, "
             f"{seen.dtype}), and a threshold on one pixel says nothing; use a version with a short list of numbers"
@@ -126,9 +126,13 @@ def check_fits(env: gymnasium.Env[Any, Any], environment: Environment) -> None:
     if size == 0:
         raise DeclarationError(f"{environment} does not fit: its observation is empty")
     if acts.n < 2:
-        raise DeclarationError(f"{environment} does not fit: it has one action only, there is nothing to choose")
+        raise DeclarationError(
+            f"{environment} does not fit: it has one action only, there is nothing to choose"
+        )
     if acts.start < 0:
-        raise DeclarationError(f"{environment} does not fit: its actions begin with {acts.start}, a tree's with 0")
+        raise DeclarationError(
+            f"{environment} does not fit: its actions begin with {acts.start}, a tree's with 0"
+        )
 
 
 def _kind(space: Any) -> str:
@@ -161,9 +165,7 @@ def describe(
         features, labels = _NAMES.get(family, ((), ()))
         names = features if len(features) == size else tuple(f"x{i}" for i in range(size))
         words = labels if len(labels) == count else tuple(f"action {start + i}" for i in range(count))
-        low, high = (
-            np.asarray(end, np.float64).ravel() for end in (seen.low, seen.high)
-        )
+        low, high = (np.asarray(end, np.float64).ravel() for end in (seen.low, seen.high))
         sources, found = _choose_ranges(family, names, low, high, ranges or {})
         if "probed" in sources:
             found = _fill_probed(env, environment, seed, sources, found)

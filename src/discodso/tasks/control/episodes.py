@@ -100,7 +100,7 @@ def returns_of(policy: TreePolicy, environment: Any, seeds: Sequence[int], worke
 
 
 def node_shares(policy: TreePolicy, environment: Any, seeds: Sequence[int] = range(100)) -> Floats:
-    """float[n], for each node the share of decisions of the policy that pass it, over the episodes of some seeds."""
+    """float[n], for each node the share of decisions that pass it, over the episodes of some seeds."""
     wanted = as_environment(environment)
     chosen = _checked_seeds(seeds)
     check_actions(policy, wanted)

@@ -1,4 +1,4 @@
-"""The noisy objective of tree policies: the mean return over N fresh episodes, and racing, which saves most of them.
+"""The noisy objective of tree policies: the mean return over N fresh episodes; racing saves most of them.
 
 Racing: the update of the policy needs the top share of a batch only. All designs of a batch get a few episodes
 first; those that cannot reach the top share, judged by their standard errors, are cut, and the others get more,
@@ -168,7 +168,7 @@ def _link(
     threshold: Floats,
     jump: Ints,
 ) -> None:
-    """Fill the nodes of all trees from traversals; `jump` of a decision is its right child, counted from the root."""
+    """Fill the nodes of all trees from traversals; `jump` of a decision is its right child, from the root."""
     waiting = np.empty(tokens.shape[1], np.int64)  # decisions whose right child is still to come
     for row in range(lengths.shape[0]):
         open_decisions = 0
@@ -181,6 +181,8 @@ def _link(
                 open_decisions += 1
             else:
                 jump[node] = actions[token]
-                if open_decisions > 0:  # after a leaf comes the right child of the last decision that lacks one
+                if (
+                    open_decisions > 0
+                ):  # after a leaf comes the right child of the last decision that lacks one
                     open_decisions -= 1
                     jump[waiting[open_decisions]] = position + 1

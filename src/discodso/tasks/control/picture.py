@@ -10,11 +10,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import matplotlib
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -22,6 +22,7 @@ from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.path import Path as Outline
 from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
+from matplotlib.transforms import Affine2D, Transform
 
 from discodso.errors import DeclarationError
 from discodso.files import write_atomically
@@ -98,14 +99,12 @@ def figure(policy: TreePolicy, shares: Any = None, title: str | None = None) -> 
     made = Figure(figsize=(width / 72, height / 72), dpi=72, facecolor="white")
     made.set_layout_engine("none")
     FigureCanvasAgg(made)
-    axes = made.add_axes((0.0, 0.0, 1.0, 1.0))
-    axes.set(xlim=(0, width), ylim=(height, 0))
-    axes.set_axis_off()
+    points = Affine2D().translate(0, -height).scale(1 / 72, -1 / 72) + made.dpi_scale_trans
     if heading:
-        _write(axes, heading, width / 2, _MARGIN / 2, "black", "title")
+        _write(made, points, heading, width / 2, _MARGIN / 2, "black", "title")
     if note:
-        _write(axes, note, width / 2, height - _MARGIN / 2 - note.height, "#555555", "note")
-    _draw_edges(axes, policy, visits, blocks, places)
+        _write(made, points, note, width / 2, height - _MARGIN / 2 - note.height, "#555555", "note")
+    _draw_edges(made, points, policy, visits, blocks, places)
     colours = _colours(policy)
     for node, (block, (x, y)) in enumerate(zip(blocks, places, strict=True)):
         leaf = policy.feature[node] < 0
@@ -124,9 +123,10 @@ def figure(policy: TreePolicy, shares: Any = None, title: str | None = None) -> 
             linewidth=1.0,
             zorder=3,
             gid=f"node-{node}",
+            transform=points,
         )
-        axes.add_patch(box)
-        _write(axes, block, x, y, words, f"words-{node}")
+        made.add_artist(box)
+        _write(made, points, block, x, y, words, f"words-{node}")
     return made
 
 
@@ -138,7 +138,7 @@ def bounding_boxes(made: Figure) -> dict[str, tuple[float, float, float, float]]
     canvas: Any = FigureCanvasAgg(made)
     renderer, scale = canvas.get_renderer(), 72 / made.dpi
     found = {}
-    for artist in made.axes[0].get_children():
+    for artist in made.get_children():
         if artist.get_gid() and isinstance(artist, (FancyBboxPatch, Text)):
             box = artist.get_window_extent(renderer)
             found[str(artist.get_gid())] = (box.x0 * scale, box.y0 * scale, box.x1 * scale, box.y1 * scale)
@@ -157,6 +157,7 @@ class _Block:
     height: float
 
 
+@lru_cache(maxsize=4096)
 def _text_width(words: str, size: float) -> float:
     font = FontProperties(family=list(_FAMILY), size=size)
     width: float = text_to_path.get_text_width_height_descent(words, font, ismath=False)[0]
@@ -174,9 +175,11 @@ def _wrapped(words: str, size: float, widest: float) -> list[tuple[str, float]]:
     """Lines no wider than `widest`, broken at spaces and after _ - . / if possible."""
     lines = [""]
     for piece in re.findall(r"[^\s_\-./]*[\s_\-./]?", words):
-        if _text_width((lines[-1] + piece).rstrip(), size) > widest and lines[-1]:
-            lines.append("")
-        for character in piece:
+        if _text_width((lines[-1] + piece).rstrip(), size) <= widest:
+            lines[-1] += piece
+            continue
+        lines.append("")
+        for character in piece if _text_width(piece.rstrip(), size) > widest else [piece]:
             if _text_width((lines[-1] + character).rstrip(), size) > widest:
                 lines.append("")
             lines[-1] += character
@@ -209,12 +212,12 @@ def _blocks(policy: TreePolicy, visits: list[float] | None) -> list[_Block]:
     return blocks
 
 
-def _write(axes: Axes, block: _Block, x: float, y: float, colour: str, gid: str) -> None:
+def _write(made: Figure, points: Transform, block: _Block, x: float, y: float, colour: str, gid: str) -> None:
     """Draw the lines of a block whose top centre is (x, y)."""
     y += _PADDING_Y
     for number, (words, size) in enumerate(block.lines):
         y += _LINE * size
-        axes.text(
+        made.text(
             x,
             y - 0.3 * size,
             words,
@@ -228,6 +231,7 @@ def _write(axes: Axes, block: _Block, x: float, y: float, colour: str, gid: str)
             usetex=False,
             zorder=4,
             gid=f"{gid}-{number}",
+            transform=points,
         )
 
 
@@ -271,7 +275,8 @@ def _places(policy: TreePolicy, blocks: Sequence[_Block]) -> list[tuple[float, f
 
 
 def _draw_edges(
-    axes: Axes,
+    made: Figure,
+    points: Transform,
     policy: TreePolicy,
     visits: list[float] | None,
     blocks: Sequence[_Block],
@@ -308,10 +313,11 @@ def _draw_edges(
             joinstyle="round",
             zorder=1 + (visits[child] if visits else 0),  # the busier one on top where they leave together
             gid=f"edge-{child}",
+            transform=points,
         )
-        axes.add_patch(edge)
+        made.add_artist(edge)
         middle = (bend + y) / 2
-        axes.text(
+        made.text(
             x,
             middle + 0.36 * _SMALL,
             "yes" if child == parent + 1 else "no",
@@ -324,6 +330,7 @@ def _draw_edges(
             usetex=False,
             zorder=2.5,
             gid=f"answer-{child}",
+            transform=points,
             bbox={"facecolor": "white", "edgecolor": "none", "boxstyle": "square,pad=0.12"},
         )
 

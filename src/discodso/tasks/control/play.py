@@ -20,7 +20,7 @@ FORMATS = (".gif", ".mp4")
 
 @dataclass(frozen=True)
 class Episode:
-    """What happened: the sum of rewards, the number of steps, and the frames uint8[height, width, 3] if asked for."""
+    """What happened: the sum of rewards, the number of steps, and frames uint8[height, width, 3] if asked for."""
 
     total: float
     steps: int

@@ -1,4 +1,4 @@
-"""From an environment to a policy that a person can read: search, choose on fresh seeds, test on seeds never seen."""
+"""From an environment to a policy that people can read: search, choose on fresh seeds, test on unseen ones."""
 
 from __future__ import annotations
 
@@ -192,9 +192,7 @@ def search_policy(
     race = _racing(racing, preset, chosen)
     interface = describe(as_environment(environment, arguments), ranges, seed)
     space = tree_space(interface, max_nodes, resolution, balanced=preset == "tuned")
-    with open_runner(
-        interface.environment, workers, search_seeds(seed), interface.max_steps
-    ) as runner:
+    with open_runner(interface.environment, workers, search_seeds(seed), interface.max_steps) as runner:
         task = tree_task(interface, runner, space, episodes, race, seed)
         result = _search(task, chosen, calls, seed, restart_after, target, time_limit, callback)
         if result.best is None:

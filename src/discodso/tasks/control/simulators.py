@@ -1,8 +1,8 @@
 """Which environments have a compiled simulator, where its episodes start, and the check that it is exact.
 
-Starts come from Gymnasium's own `reset(seed=...)`. Before a simulator is used for the first time in a process it
-replays a trajectory of the installed Gymnasium and must reproduce every state to the last bit; if it cannot (another
-Gymnasium, another C library), the environment runs through Gymnasium like any other.
+Starts come from Gymnasium's own `reset(seed=...)`. Before a simulator is used for the first time in a process
+it replays a trajectory of the installed Gymnasium and must reproduce every state to the last bit; if it cannot
+(another Gymnasium, another C library), the environment runs through Gymnasium like any other.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import gymnasium
@@ -127,7 +128,7 @@ class Simulator:
             run(slice(0, len(tree)))
         else:
             edges = np.linspace(0, len(tree), 4 * threads + 1).astype(int).tolist()
-            parts = [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+            parts = [slice(a, b) for a, b in pairwise(edges)]
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(run, parts))
         return returns
@@ -176,9 +177,7 @@ def _is_exact(simulator: Simulator) -> bool:
         ends = np.empty(len(part), np.int64)
         first, seen = starts.states[0], starts.observations[0]
         loops = numpy_loops()
-        _simulators.run_actions(
-            simulator.kind, first, seen, part, *loops, _TWO, states, observations, ends
-        )
+        _simulators.run_actions(simulator.kind, first, seen, part, *loops, _TWO, states, observations, ends)
         wanted = [np.array(column) for column in zip(*expected, strict=True)]
         if not all(np.array_equal(a, b) for a, b in zip((states, observations, ends), wanted, strict=True)):
             return False
@@ -189,7 +188,7 @@ def _is_exact(simulator: Simulator) -> bool:
 
 @lru_cache(maxsize=1)
 def numpy_loops() -> tuple[int | None, int | None]:
-    """Addresses of NumPy's loops for the cosine and the sine of float64, None where the C library gives the same."""
+    """Addresses of NumPy's loops for cosine and sine of float64, None where the C library gives the same."""
     x = np.random.default_rng(0).uniform(-10, 10, 100_000)
     same = np.array_equal(_simulators.cosines(x, None), np.cos(x))
     if same and np.array_equal(_simulators.sines(x, None), np.sin(x)):

@@ -54,7 +54,7 @@ def search_seeds(seed: int) -> range:
 
 
 def validation_seeds(seed: int, count: int) -> range:
-    """Seeds to choose the winner on; apart from those of any search and from small numbers, which are for tests."""
+    """Seeds to choose the winner on; apart from those of any search, and from small ones, which are for tests."""
     first = 2**29 + (seed % 2**14) * 2**14
     return range(first, first + count)
 

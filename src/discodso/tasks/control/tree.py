@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discodso.arrays import Floats, Ints
-from discodso.checks import is_integer, is_number
+from discodso.checks import is_integer, is_number, require_one_of
 from discodso.errors import InvalidDesignError
 from discodso.files import write_atomically
 
@@ -196,7 +196,7 @@ class TreePolicy:
     # ------------------------------------------------------------------------------------- in and out
 
     def to_dict(self) -> dict[str, Any]:
-        """Nested {"feature": n, "threshold": t, "left": ..., "right": ...} or {"action": a}; left where x_n < t."""
+        """{"feature": n, "threshold": t, "left": ..., "right": ...}, left where x_n < t, or {"action": a}."""
         made: dict[int, dict[str, Any]] = {}
         for node in reversed(range(len(self))):
             feature, threshold, jump = self.nodes[node]
@@ -220,7 +220,9 @@ class TreePolicy:
     @classmethod
     def _from_nested(cls, data: Any) -> TreePolicy:
         nodes: list[tuple[int, float, int]] = []
-        waiting: list[tuple[Any, str, int]] = [(data, "the tree", -1)]  # part, place, parent it is right child of
+        waiting: list[tuple[Any, str, int]] = [
+            (data, "the tree", -1)
+        ]  # part, place, parent it is right child of
         while waiting:
             part, place, parent = waiting.pop()
             if parent >= 0:
@@ -264,9 +266,10 @@ class TreePolicy:
 
     def export(self, form: str) -> str | bytes:
         """The tree as "text", "python", "c", "dot" or "json", or as bytes for "onnx"."""
-        from discodso.tasks.control.export import export
+        from discodso.tasks.control.export import EXPORTS
 
-        return export(self, form)
+        require_one_of("form", form, tuple(EXPORTS))
+        return EXPORTS[form](self)
 
     def draw(self, path: str | Path, shares: ArrayLike | None = None, title: str | None = None) -> None:
         """Write a picture, SVG or PNG by the suffix.
@@ -324,7 +327,9 @@ class Environment:
         """Inverse of `to_dict`."""
         good = isinstance(data, dict) and set(data) == {"id", "arguments"} and isinstance(data["id"], str)
         if not good or not isinstance(data["arguments"], dict):
-            raise InvalidDesignError(f"environment must be an object with id and arguments, got {_shown(data)}")
+            raise InvalidDesignError(
+                f"environment must be an object with id and arguments, got {_shown(data)}"
+            )
         return cls(data["id"], freeze_arguments(data["id"], data["arguments"]))
 
 
@@ -378,7 +383,9 @@ def _named(tree: TreePolicy, header: dict[str, Any]) -> TreePolicy:
 # ------------------------------------------------------------------------------------- nodes and boxes
 
 Nodes = tuple[tuple[int, float, int], ...]
-Box = dict[int, tuple[float, float]]  # what is known of a feature x: low <= x < high; NaN counts as beyond any low
+Box = dict[
+    int, tuple[float, float]
+]  # what is known of a feature x: low <= x < high; NaN counts as beyond any low
 
 
 def _subtree(nodes: Nodes, node: int) -> Nodes:

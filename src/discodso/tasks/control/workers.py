@@ -1,7 +1,7 @@
 """Episodes of any Gymnasium environment, in processes that stay alive.
 
 A worker holds one environment and runs chunks of (tree, seed) pairs that come through a pipe. A worker that dies
-is replaced and its chunk runs again; what an environment raises comes back as a reason. Workers are forked where
+is replaced and its episodes run again, one by one; what an environment raises comes back as a reason. Workers are forked where
 the system can: they then know environments that were registered or defined in the calling program.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import multiprocessing.connection
+import os
 import signal
 import sys
 from collections import deque
@@ -25,7 +26,7 @@ from discodso.tasks.control.environments import make
 from discodso.tasks.control.simulators import Forest
 from discodso.tasks.control.tree import Environment
 
-_ATTEMPTS = 3  # a chunk that ends its worker so often is given up
+_ATTEMPTS = 3  # an episode that ends its worker so often is given up
 _CHUNKS_PER_WORKER = 8
 Nodes = tuple[list[int], list[float], list[int]]  # feature, threshold, jump
 Item = tuple[int, int]  # which tree of the chunk, seed
@@ -42,7 +43,7 @@ def run_episode(env: Any, nodes: Nodes, seed: int, max_steps: int) -> float:
     observation, _ = env.reset(seed=seed)
     total = 0.0
     for _ in range(max_steps):
-        x = observation.ravel().tolist()
+        x = np.asarray(observation, np.float64).ravel().tolist()
         if math.isnan(sum(x)) and any(math.isnan(number) for number in x):
             raise ValueError(f"the environment gave an observation with NaN, seed {seed}")
         node = 0
@@ -66,15 +67,23 @@ class _Chunk:
     items: list[Item]
     attempts: int = 0
 
+    def singly(self) -> list[_Chunk]:
+        """A chunk for each episode: one that ends its worker must not take others with it."""
+        return [
+            _Chunk(self.first + i, [self.trees[tree]], [(0, seed)], self.attempts)
+            for i, (tree, seed) in enumerate(self.items)
+        ]
 
-def _serve(
-    connection: Any, others: Sequence[Any], environment: Environment, max_steps: int
-) -> None:
+
+def _serve(connection: Any, others: Sequence[Any], environment: Environment, max_steps: int) -> None:
     """A worker: answers chunks until the other end of the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends the workers
-    for other in others:  # inherited by the fork; as long as they are open a sibling would not see the parent die
+    for (
+        other
+    ) in others:  # inherited by the fork; as long as they are open a sibling would not see the parent die
         other.close()
     env: Any = None
+    parent = os.getppid()
     while True:
         try:
             trees, items = connection.recv()
@@ -82,6 +91,8 @@ def _serve(
             return
         answers: list[Answer] = []
         for tree, seed in items:
+            if os.getppid() != parent:  # killed; nobody waits for the rest
+                return
             try:
                 env = make(environment) if env is None else env
                 answers.append(run_episode(env, trees[tree], seed, max_steps))
@@ -111,8 +122,12 @@ class WorkerPool:
         forking = "fork" in methods and sys.platform != "darwin"
         self._context: Any = multiprocessing.get_context("fork" if forking else "spawn")
         self._workers: list[tuple[Any, Any]] = []
-        for _ in range(workers):
-            self._workers.append(self._start())
+        try:
+            for _ in range(workers):
+                self._workers.append(self._start())
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -169,7 +184,9 @@ class WorkerPool:
                     if position not in busy and waiting:
                         self._send(position, waiting, busy)
                 self._receive(waiting, busy, returns, reasons)
-        except BaseException:  # Ctrl-C above all: what the workers still send must not be taken for something else
+        except (
+            BaseException
+        ):  # Ctrl-C above all: what the workers still send must not be taken for something else
             for position in list(busy):
                 self._replace(position)
             raise
@@ -187,18 +204,23 @@ class WorkerPool:
     def _receive(
         self, waiting: deque[_Chunk], busy: dict[int, _Chunk], returns: Floats, reasons: dict[int, str]
     ) -> None:
-        connections = {self._workers[position][1]: position for position in busy}
+        connections: dict[Any, int] = {self._workers[position][1]: position for position in busy}
+        connection: Any
         for connection in multiprocessing.connection.wait(list(connections)):
-            position = connections[connection]  # type: ignore[index]
-            chunk = busy.pop(position)
+            position = connections[connection]
+            chunk = busy[position]  # until its answer is read: after a Ctrl-C here the worker must be replaced
             try:
-                answers: list[Answer] = connection.recv()  # type: ignore[union-attr]
+                answers: list[Answer] = connection.recv()
             except (EOFError, OSError):
                 code = self._replace(position)
                 if chunk.attempts < _ATTEMPTS:
-                    waiting.appendleft(chunk)
+                    del busy[position]
+                    waiting.extendleft(reversed(chunk.singly()))
                     continue
-                answers = [f"ended its worker process {_ATTEMPTS} times (exit code {code})"] * len(chunk.items)
+                answers = [f"ended its worker process {_ATTEMPTS} times (exit code {code})"] * len(
+                    chunk.items
+                )
+            del busy[position]
             for episode, answer in enumerate(answers, chunk.first):
                 if isinstance(answer, str):
                     reasons[episode] = answer
@@ -233,5 +255,5 @@ def _chunks(forest: Forest, tree: Ints, seeds: Ints, workers: int) -> list[_Chun
         ]
         place = {t: i for i, t in enumerate(used)}
         pairs = zip(tree[first : first + size].tolist(), seeds[first : first + size].tolist(), strict=True)
-        chunks.append(_Chunk(first, nodes, [(place[t], seed) for t, seed in pairs]))  # type: ignore[arg-type]
+        chunks.append(_Chunk(first, nodes, [(place[t], seed) for t, seed in pairs]))
     return chunks

@@ -1,0 +1,175 @@
+"""From an environment to a policy: the search, the choice on fresh seeds, the test on unseen ones."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import gymnasium
+import numpy as np
+import pytest
+
+from discodso import DisCoSettings, StopReason, TreePolicy, search_policy
+from discodso.errors import DeclarationError, DiscodsoError
+from discodso.tasks.control import record
+from discodso.tasks.control.environments import as_environment, describe
+from discodso.tasks.control.objective import Racing
+from discodso.tasks.control.search import PolicySearch
+from discodso.tasks.control.task import search_seeds, tree_space, validation_seeds
+
+
+@pytest.fixture(scope="module")
+def found() -> PolicySearch:
+    return search_policy("CartPole-v1", calls=600, episodes=10, seed=3)
+
+
+def test_the_test_score_is_the_return_on_the_test_seeds(found: PolicySearch) -> None:
+    env = gymnasium.make("CartPole-v1")
+    for seed in (0, 500, 999):
+        observation, _ = env.reset(seed=seed)
+        total, over = 0.0, False
+        while not over:
+            observation, reward, terminated, truncated, _ = env.step(found.policy.act(observation))
+            total, over = total + float(reward), terminated or truncated
+        assert found.test_returns[seed] == total
+    assert found.test_mean == found.test_returns.mean()
+    assert found.test_error == pytest.approx(found.test_returns.std(ddof=1) / np.sqrt(1000))
+
+
+def test_search_validation_and_test_seeds_never_meet() -> None:
+    for seed in (0, 1, 2**14 - 1, 2**14, 10**6):
+        searching, choosing = search_seeds(seed), validation_seeds(seed, 11_000)
+        assert searching[0] > validation_seeds(2**14 - 1, 2**14)[-1] or searching[0] >= 2**30
+        assert choosing[0] >= 2**29
+        assert choosing[-1] < 2**30
+        assert len(searching) & (len(searching) - 1) == 0  # the stride of the objective needs a power of two
+
+
+def test_the_winner_is_chosen_on_fresh_episodes(found: PolicySearch) -> None:
+    means = [candidate.mean for candidate in found.candidates]
+    assert means == sorted(means, reverse=True)
+    assert found.policy == found.candidates[0].policy
+    seeds = validation_seeds(3, 110)[10:]
+    assert found.candidates[0].mean == found.policy.evaluate(seeds=seeds).mean()
+    assert found.policy == found.policy.pruned()
+
+
+def test_calls_and_episodes_are_counted() -> None:
+    whole = search_policy("MountainCar-v0", calls=150, episodes=7, seed=0, racing=False)
+    assert whole.calls == 150
+    assert whole.episodes == 150 * 7
+    assert [row.cost for row in whole.search.history] == [700, 1050]
+    raced = search_policy("CartPole-v1", calls=150, episodes=50, seed=0, racing=Racing(share=0.1))
+    assert 150 * 10 <= raced.episodes < 150 * 50
+
+
+def test_the_same_seed_gives_the_same_policy_for_any_number_of_workers(found: PolicySearch) -> None:
+    again = search_policy("CartPole-v1", calls=600, episodes=10, seed=3, workers=2)
+    assert again.policy == found.policy
+    assert [replace(row, seconds=0) for row in again.search.history] == [
+        replace(row, seconds=0) for row in found.search.history
+    ]
+    other = search_policy("CartPole-v1", calls=600, episodes=10, seed=4)
+    assert other.search.top != found.search.top
+
+
+def test_restarts_share_the_budget_and_the_ranking() -> None:
+    found = search_policy("MountainCar-v0", calls=1000, episodes=5, seed=0, restart_after=200)
+    calls = [row.calls for row in found.search.history]
+    assert calls == list(range(100, 1001, 100))
+    best = [row.best for row in found.search.history]
+    assert best == sorted(best)  # never forgets
+    costs = [row.cost for row in found.search.history]
+    assert costs == sorted(costs)
+    assert found.search.stop in (StopReason.BUDGET, StopReason.PATIENCE)
+    rewards = [scored.reward for scored in found.search.top]
+    assert rewards == sorted(rewards, reverse=True)
+    assert len({scored.design for scored in found.search.top}) == len(found.search.top)
+
+
+def test_a_target_ends_the_search() -> None:
+    found = search_policy("CartPole-v1", calls=5000, episodes=5, seed=0, target=30)
+    assert found.search.stop is StopReason.TARGET
+    assert found.calls < 5000
+
+
+def test_the_paper_preset_has_no_racing_and_the_default_settings() -> None:
+    found = search_policy("MountainCar-v0", calls=100, episodes=4, preset="paper")
+    assert found.episodes == 400
+    named = search_policy("MountainCar-v0", calls=100, episodes=4, preset="paper", method=DisCoSettings())
+    assert named.search.top == found.search.top
+
+
+def test_designs_obey_the_three_constraints(found: PolicySearch) -> None:
+    space = tree_space(describe(as_environment("CartPole-v1"), seed=3))
+    for scored in found.search.top:
+        assert not space.violations(scored.design)
+
+
+def test_given_ranges_hold_the_thresholds() -> None:
+    ranges = {"angle": (0.01, 0.02), "1": (0.1, 0.2)}
+    found = search_policy("CartPole-v1", calls=200, episodes=3, ranges=ranges)
+    assert found.interface.ranges[2] == (0.01, 0.02)
+    assert found.interface.sources[1:3] == ("given", "given")
+    for scored in found.search.top:
+        for name, value in scored.design:
+            if name == "angle <":
+                assert 0.01 <= value <= 0.02
+            if name == "velocity <":
+                assert 0.1 <= value <= 0.2
+
+
+def test_environments_with_arguments() -> None:
+    found = search_policy(
+        "CartPole-v1",
+        calls=100,
+        episodes=2,
+        arguments={"sutton_barto_reward": True},
+        test_seeds=range(5),
+    )
+    assert -1 <= found.test_mean <= 0  # the reward of that variant
+    assert found.policy.environment == as_environment("CartPole-v1", {"sutton_barto_reward": True})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"calls": 0}, "calls"),
+        ({"episodes": 1}, "episodes"),
+        ({"max_nodes": 2}, "max_nodes"),
+        ({"workers": 0}, "workers"),
+        ({"preset": "best"}, "preset"),
+        ({"racing": "yes"}, "racing"),
+        ({"restart_after": 0}, "restart_after"),
+        ({"ranges": {"tail": (0, 1)}}, "tail"),
+        ({"ranges": {"angle": (1, 0)}}, "angle"),
+        ({"test_seeds": [1]}, "test_seeds"),
+        ({"arguments": {"colour": 1}}, "colour"),
+    ],
+)
+def test_mistakes_are_one_line(wrong: dict[str, object], words: str) -> None:
+    with pytest.raises(DiscodsoError, match=words) as caught:
+        search_policy("CartPole-v1", **{"calls": 100, "episodes": 2, **wrong})  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+
+
+def test_the_folder_has_policy_picture_figures_and_history(found: PolicySearch, tmp_path) -> None:
+    folder = tmp_path / "new" / "run"
+    record.write(found, folder, "discodso policy CartPole-v1")
+    assert TreePolicy.load(folder / "policy.json") == found.policy
+    assert TreePolicy.load(folder / "policy.json").feature_names == found.policy.feature_names
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["test_mean"] == found.test_mean
+    assert summary["command"] == "discodso policy CartPole-v1"
+    assert summary["interface"]["features"][0]["range"] == list(found.interface.ranges[0])
+    rows = (folder / "history.jsonl").read_text().splitlines()
+    assert [json.loads(row)["calls"] for row in rows] == [row.calls for row in found.search.history]
+    assert (folder / "tree.svg").read_text().startswith("<?xml")
+    assert (folder / "tree.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(DeclarationError, match="not empty"):
+        record.write(found, folder)
+
+
+def test_cartpole_is_solved(tmp_path) -> None:
+    found = search_policy("CartPole-v1", calls=20_000, seed=0)
+    assert found.test_mean == 500.0
