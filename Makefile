@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPORT := demo-report
 
-.PHONY: demo test test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression clean help
+.PHONY: demo test test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression \
+	bench-control policies clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -22,8 +23,10 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt
 	touch $@
 
-demo: $(VENV)/installed  ## search an equation, a filter and a bitstring; pictures go to demo-report/
-	@mkdir -p $(REPORT)
+demo: $(VENV)/installed  ## search an equation, a tree policy, a filter and a bitstring; pictures go to demo-report/
+	@rm -rf $(REPORT)/cartpole && mkdir -p $(REPORT)
+	@echo "== A policy that people can read, for CartPole =="
+	$(BIN)/discodso policy CartPole-v1 --calls 20000 --out $(REPORT)/cartpole
 	@echo "== An L-C-R ladder filter of unknown length (examples/ladder_filter.py) =="
 	$(BIN)/python examples/ladder_filter.py --calls 20000 --plot $(REPORT)/ladder.png
 	@echo "== An equation from a table (examples/data/stopping_distance.csv) =="
@@ -60,6 +63,9 @@ bench-expressions: $(VENV)/installed-bench  ## the expression evaluator against 
 bench-regression: $(VENV)/installed  ## the paper's 45 problems, 1e6 calls each (about half an hour on 2 cores)
 	$(BIN)/discodso bench regression --problems all --calls 1000000 --seeds 1 --checkpoint 100000 \
 		--out benchmarks/results/regression-paper.jsonl
+
+bench-control: $(VENV)/installed  ## tree policies: simulators against Gymnasium, racing, a whole search
+	$(BIN)/python benchmarks/control.py
 
 bench-engine: $(VENV)/installed  ## cost of sampling and training against a plain LSTM
 	$(BIN)/python benchmarks/engine.py

@@ -45,7 +45,9 @@ class Walk(gymnasium.Env[Any, Any]):
         observe: Callable[[float, int], Any] = plain_view,
         length: int | None = 20,
     ) -> None:
-        self.observation_space = Box(-np.inf, np.inf, (2,)) if observation_space is None else observation_space
+        self.observation_space = (
+            Box(-np.inf, np.inf, (2,)) if observation_space is None else observation_space
+        )
         self.action_space = Discrete(3) if action_space is None else action_space
         self.observe = observe
         self.length = length

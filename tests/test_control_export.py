@@ -87,7 +87,7 @@ def test_python_promotes_float32_before_it_compares():
 
 
 @pytest.mark.parametrize("goes_left", [False, True])
-@pytest.mark.parametrize("decisions", [89, 90, 91, 200])
+@pytest.mark.parametrize("decisions", [89, 90, 91, 120, 200])
 def test_deep_trees_still_compile(decisions, goes_left, tmp_path):
     policy = named(chain(decisions, goes_left))
     x = observations(policy, np.random.default_rng(0), rows=200)
@@ -151,6 +151,14 @@ def test_c_compiles_without_warnings_and_acts_like_the_tree(tmp_path):
     inputs = [observations(policy, rng) for policy in policies]
     for policy, x, got in zip(policies, inputs, run_c(policies, tmp_path, inputs), strict=True):
         assert np.array_equal(got, policy.act_batch(x))
+
+
+def test_comments_in_c_cannot_join_lines_or_nest():
+    text = export.to_c(named(chain(4), ("a \\", "b ???/", "/*/", "*//*")))
+    assert "\\" not in text
+    assert "??" not in text
+    for line in text.splitlines():
+        assert line.count("/*") == line.count("*/") == ("/*" in line)
 
 
 def test_thresholds_in_c_are_exact():

@@ -102,7 +102,9 @@ def test_the_description_is_json_and_deterministic():
 
 
 def test_ranges_are_overridden_by_name_and_by_number():
-    found = describe(Environment("CartPole-v1"), {"velocity": (-3, 3), "3": [-2.5, 2.5], 0: np.array([-1.0, 1.0])})
+    found = describe(
+        Environment("CartPole-v1"), {"velocity": (-3, 3), "3": [-2.5, 2.5], 0: np.array([-1.0, 1.0])}
+    )
     assert found.ranges[0] == (-1.0, 1.0)
     assert found.ranges[1] == (-3.0, 3.0)
     assert found.ranges[3] == (-2.5, 2.5)
@@ -181,7 +183,9 @@ def test_probed_ranges_hold_what_random_actions_reach(walk):
 def test_an_absurdly_wide_declared_range_is_probed_and_a_narrow_one_is_kept(walk):
     low = np.array([-1.7e308, -5000.0, -5000.5, 0.0])
     high = np.array([1.7e308, 5000.0, 5000.5, np.inf])
-    found = walk(observation_space=Box(low, high, dtype=np.float64), observe=lambda x, t: np.full(4, float(t)))
+    found = walk(
+        observation_space=Box(low, high, dtype=np.float64), observe=lambda x, t: np.full(4, float(t))
+    )
     assert found.sources == ("probed", "declared", "probed", "probed")
     assert found.ranges == ((0.0, 19.0), (-5000.0, 5000.0), (0.0, 19.0), (0.0, 19.0))
 
@@ -241,7 +245,7 @@ def test_actions_may_begin_anywhere(walk):
     env = gymnasium.make(found.environment.id, disable_env_checker=True)
     expected = [plain_return(env, policy.to_dict(), seed) for seed in range(4)]
     assert policy.evaluate(found.environment, range(4)).tolist() == expected
-    with pytest.raises(DeclarationError, match="the tree has action 0, but .* has the actions 5 to 7"):
+    with pytest.raises(DeclarationError, match=r"the tree has action 0, but .* has the actions 5 to 7"):
         tree(decision(0, 0.0, 0, 5)).evaluate(found.environment)
 
 
@@ -272,7 +276,10 @@ REFUSED = {
         r"an image or the like .shape \(8, 8, 3\), uint8",
     ),
     "long": ({"observation_space": Box(0, 1, (2000,))}, r"an image or the like .shape \(2000,\)"),
-    "continuous action": ({"action_space": Box(-1, 1, (2,))}, r"its actions are Box of shape \(2,\).*Discrete"),
+    "continuous action": (
+        {"action_space": Box(-1, 1, (2,))},
+        r"its actions are Box of shape \(2,\).*Discrete",
+    ),
     "many actions": ({"action_space": MultiDiscrete([2, 2])}, "its actions are MultiDiscrete"),
     "dictionary": ({"observation_space": Dict({"a": FAR})}, "its observations are Dict.*FlattenObservation"),
     "discrete": ({"observation_space": Discrete(5)}, "its observations are Discrete.*compares numbers"),

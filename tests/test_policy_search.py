@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from discodso import DisCoSettings, StopReason, TreePolicy, search_policy
+from discodso import DisCoSettings, PolicySettings, StopReason, TreePolicy, search_policy
 from discodso.errors import DeclarationError, DiscodsoError
 from discodso.tasks.control import record
 from discodso.tasks.control.environments import as_environment, describe
@@ -93,10 +93,11 @@ def test_a_target_ends_the_search() -> None:
     assert found.calls < 5000
 
 
-def test_the_paper_preset_has_no_racing_and_the_default_settings() -> None:
+def test_the_paper_preset_has_no_racing_and_the_paper_settings() -> None:
     found = search_policy("MountainCar-v0", calls=100, episodes=4, preset="paper")
     assert found.episodes == 400
-    named = search_policy("MountainCar-v0", calls=100, episodes=4, preset="paper", method=DisCoSettings())
+    by_hand = DisCoSettings(policy=PolicySettings(shift=0.5))
+    named = search_policy("MountainCar-v0", calls=100, episodes=4, preset="paper", method=by_hand)
     assert named.search.top == found.search.top
 
 

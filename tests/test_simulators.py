@@ -206,7 +206,17 @@ def test_squares_are_those_of_the_c_library_and_not_always_products():
     ordinary = rng.uniform(-30, 30, 1_500_000)
     wide = np.ldexp(rng.uniform(1, 2, 500_000), rng.integers(-500, 500, 500_000))
     tiny = np.ldexp(rng.uniform(1, 2, 100_000), rng.integers(-1074, -480, 100_000))
-    special = [0.0, -0.0, 1.0, -1.0, 5e-324, 2.2250738585072014e-308, 1.3407807929942596e154, math.inf, math.nan]
+    special = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        5e-324,
+        2.2250738585072014e-308,
+        1.3407807929942596e154,
+        math.inf,
+        math.nan,
+    ]
     x = np.concatenate([ordinary, wide, tiny, special])
     expected = np.array([math.pow(number, 2.0) for number in x.tolist()])
     found = _simulators.powers_of_two(x, 2.0)

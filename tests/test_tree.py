@@ -109,7 +109,7 @@ def test_every_subtree_is_the_part_of_the_dictionary(policy):
 
 def test_equality_and_hash_are_of_the_nodes_and_not_of_the_names():
     plain = tree(EXAMPLE)
-    assert NAMED == plain
+    assert plain == NAMED
     assert hash(NAMED) == hash(plain)
     assert len({NAMED, plain}) == 1
     assert plain != tree(decision(0, 1.5, 0, 1))
@@ -186,7 +186,10 @@ BAD = {
         decision(0, 1.0, decision(0, 1.0, 0, decision(0, 1.0, leaf("a"), 0)), 0),
         r"action of left\.right\.left must be an integer >= 0, got 'a'",
     ),
-    "right of right": (decision(0, 1.0, 0, decision(0, 1.0, 0, 7.5)), r"right\.right must be an object, got 7.5"),
+    "right of right": (
+        decision(0, 1.0, 0, decision(0, 1.0, 0, 7.5)),
+        r"right\.right must be an object, got 7.5",
+    ),
     "too deep": (chain(201), "depth 201 is too deep; 200 is the limit"),
     "much too deep": (chain(50_000), "depth 50000 is too deep"),
     "deep list": (nested_list(50_000), "the tree must be an object"),
@@ -253,7 +256,10 @@ HEADER = {"format": FORMAT, "environment": None, "feature_names": [], "action_na
         ("{", "is not a tree in JSON"),
         ("[" * 100_000, "is not a tree in JSON"),
         ('{"tree":' * 900 + "1" + "}" * 900, "tree"),
-        (json.dumps({**GOOD, "threshold": math.nan}), "threshold of the tree must be a finite number, got nan"),
+        (
+            json.dumps({**GOOD, "threshold": math.nan}),
+            "threshold of the tree must be a finite number, got nan",
+        ),
         ('{"action": ' + "1" * 5000 + "}", "tree.json"),
         (json.dumps({**HEADER, "tree": leaf(-1)}), "action of the tree must be an integer >= 0, got -1"),
         (json.dumps({**HEADER, "feature_names": "ab"}), "feature_names must be a list of strings"),
@@ -262,10 +268,16 @@ HEADER = {"format": FORMAT, "environment": None, "feature_names": [], "action_na
         (json.dumps({**HEADER, "action_names": {"one": "a"}}), "action_names must be an object from action"),
         (json.dumps({**HEADER, "action_names": {"²": "a"}}), "action_names must be an object from action"),
         (json.dumps({**HEADER, "action_names": {"0": 1}}), "action_names must be an object from action"),
-        (json.dumps({**HEADER, "action_names": {"1" * 5000: "a"}}), "action_names must be an object from action"),
+        (
+            json.dumps({**HEADER, "action_names": {"1" * 5000: "a"}}),
+            "action_names must be an object from action",
+        ),
         (json.dumps({**HEADER, "environment": "CartPole-v1"}), "environment must be an object with id and"),
         (json.dumps({**HEADER, "environment": {"id": 1, "arguments": {}}}), "environment must be an object"),
-        (json.dumps({**HEADER, "environment": {"id": "a", "arguments": []}}), "environment must be an object"),
+        (
+            json.dumps({**HEADER, "environment": {"id": "a", "arguments": []}}),
+            "environment must be an object",
+        ),
     ],
 )
 def test_a_bad_file_is_refused_with_its_name(tmp_path, text, message):
@@ -279,7 +291,7 @@ def test_a_bad_file_is_refused_with_its_name(tmp_path, text, message):
 def test_files_that_are_not_there_or_not_text_are_refused(tmp_path):
     with pytest.raises(InvalidDesignError, match=r"cannot read .*missing.json: No such file"):
         TreePolicy.load(tmp_path / "missing.json")
-    with pytest.raises(InvalidDesignError, match="cannot read .*directory"):
+    with pytest.raises(InvalidDesignError, match=r"cannot read .*directory"):
         TreePolicy.load(tmp_path)
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidDesignError, match="is not a tree in JSON"):
@@ -365,7 +377,9 @@ def test_known_cases_of_pruning(case):
 
 
 def test_pruning_keeps_names():
-    policy = tree(decision(0, 1.0, 2, 2)).with_names(NAMED.environment, NAMED.feature_names, NAMED.action_names)
+    policy = tree(decision(0, 1.0, 2, 2)).with_names(
+        NAMED.environment, NAMED.feature_names, NAMED.action_names
+    )
     smaller = policy.pruned()
     assert smaller == tree(2)
     assert (smaller.environment, smaller.feature_names) == (NAMED.environment, NAMED.feature_names)

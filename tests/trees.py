@@ -44,7 +44,7 @@ def random_tree(
     nodes: int | None = None,
     grid: int | None = None,
 ) -> TreePolicy:
-    """A tree of an odd number of nodes (1 to 31 by default), with thresholds anywhere in the ranges or on a grid."""
+    """A tree of 1, 3, ... 31 nodes, or as many as wanted; thresholds anywhere in the ranges or on a grid."""
     size = int(2 * rng.integers(0, 16) + 1) if nodes is None else nodes
 
     def part(count: int) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def telling_points(trees: Sequence[TreePolicy]) -> np.ndarray:
 
 
 def edge_points(rng: np.random.Generator, of: TreePolicy, width: int, count: int) -> np.ndarray:
-    """Observations [count, width] on thresholds, on their neighbours among the floats, NaN, infinite, or ordinary."""
+    """Observations [count, width]: thresholds, their neighbours among the floats, NaN, infinities, others."""
     cuts = np.array([t for f, t, _ in of.nodes if f >= 0] or [0.0])
     special = np.concatenate(
         [cuts, np.nextafter(cuts, -np.inf), np.nextafter(cuts, np.inf), [np.nan, np.inf, -np.inf, 0.0, -0.0]]

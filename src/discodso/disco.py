@@ -48,6 +48,8 @@ class DisCoSettings:
             touched, which would stall Adam for a long time.
         queue_size: how many of the best designs seen are also imitated (priority-queue training); 0 for none.
         queue_weight: weight of that imitation in the loss.
+        queue_steps: steps of the optimiser for each batch; those after the first imitate the queue only. More of them
+            pay where an objective call costs more than a step.
         policy: the network and its distributions.
     """
 
@@ -60,10 +62,11 @@ class DisCoSettings:
     max_gradient_norm: float = 10.0
     queue_size: int = 0
     queue_weight: float = 1.0
+    queue_steps: int = 1
     policy: PolicySettings = field(default_factory=PolicySettings)
 
     def __post_init__(self) -> None:
-        settle_integers(self, {"batch_size": 1, "queue_size": 0})
+        settle_integers(self, {"batch_size": 1, "queue_size": 0, "queue_steps": 1})
         require_number("learning_rate", self.learning_rate, above=0)
         require_number("entropy_coefficient", self.entropy_coefficient, least=0)
         require_number("risk_factor", self.risk_factor, above=0, most=1)
@@ -166,6 +169,14 @@ class DisCo:
         self._pool = None
         return self._update(pool)
 
+    def _step(self, loss: torch.Tensor) -> float:
+        """One step of the optimiser; the norm of the gradient."""
+        self._optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = limit_gradients(self.policy, self.settings.max_gradient_norm)
+        self._optimiser.step()
+        return norm
+
     def _update(self, pool: _Pool) -> Metrics:
         if not np.isfinite(pool.rewards).any():
             return Metrics(kept=0)
@@ -181,16 +192,20 @@ class DisCo:
             self._queue = best.best_distinct(s.queue_size)
             teachers = DesignBatch.concatenate((teachers, self._queue.designs))
         with one_thread(), torch.enable_grad():
-            score = self.policy.score(replay(self.space, teachers))
+            trace = replay(self.space, teachers)
+            score = self.policy.score(trace)
             elite = Score(score.log_prob[:kept], score.entropy[:kept], score.token_log_prob[:kept])
             loss = policy_gradient_loss(elite, chosen.advantages, s.entropy_coefficient)
             if s.queue_size:
                 loss = loss + s.queue_weight * imitation_loss(score.log_prob[kept:])
             require_finite(loss, score, chosen.advantages)
-            self._optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            norm = limit_gradients(self.policy, s.max_gradient_norm)
-            self._optimiser.step()
+            norm = self._step(loss)
+            for _ in range(s.queue_steps - 1 if self._queue is not None else 0):
+                again = self.policy.score(trace)
+                bonus = s.entropy_coefficient * again.entropy[kept:].mean()
+                more = s.queue_weight * imitation_loss(again.log_prob[kept:]) - bonus
+                require_finite(more, again, chosen.advantages)
+                self._step(more)
         self.updates += 1
         return Metrics(
             quantile=chosen.quantile,

@@ -47,7 +47,10 @@ class PolicySettings:
             finite bounds and learns tokens only.
         scale: of the normal distribution, in coordinates (1 is the width of a finite range).
         learn_scale: whether the network also emits the scale; it then begins near `scale`.
+        min_scale: a learned scale does not fall below this, so that values near the best ones are always tried.
         shift: added to the mean that the network emits.
+        mean_scale: unit of that mean, in coordinates. With narrow distributions a unit near `scale` keeps the gradients
+            of means about as large as those of tokens, and lets means begin close to `shift`.
     """
 
     cell: Literal["lstm", "gru"] = "lstm"
@@ -57,14 +60,18 @@ class PolicySettings:
     distribution: Literal["normal", "uniform"] = "normal"
     scale: float = 0.5
     learn_scale: bool = False
+    min_scale: float = _SCALE_LIMITS[0]
     shift: float = 0.0
+    mean_scale: float = 1.0
 
     def __post_init__(self) -> None:
         require_one_of("cell", self.cell, ("lstm", "gru"))
         require_one_of("distribution", self.distribution, ("normal", "uniform"))
         settle_integers(self, {"layers": 1, "units": 1})
         require_number("scale", self.scale, least=_SCALE_LIMITS[0], most=_SCALE_LIMITS[1])
+        require_number("min_scale", self.min_scale, least=_SCALE_LIMITS[0], most=self.scale)
         require_number("shift", self.shift)
+        require_number("mean_scale", self.mean_scale, above=0)
         if self.inputs is not None:
             names = (self.inputs,) if isinstance(self.inputs, str) else tuple(self.inputs)
             object.__setattr__(self, "inputs", names)
@@ -202,12 +209,13 @@ class Policy(nn.Module):
 
     def value_parameters(self, phi: Tensor) -> tuple[Tensor, Tensor]:
         """mean[..., P] and scale[..., P] in float64 from the outputs of the heads behind the logits."""
-        mean = phi[..., : self.parameters_count].double() + self.settings.shift
+        raw_mean = phi[..., : self.parameters_count].double()
+        mean = self.settings.mean_scale * raw_mean + self.settings.shift
         if not self.settings.learn_scale:
             return mean, torch.full((), self.settings.scale, dtype=torch.float64).expand(mean.shape)
         raw = phi[..., self.parameters_count :].double()
         scale = self.settings.scale * torch.exp(raw.clamp(-20, 20))
-        return mean, scale.clamp(*_SCALE_LIMITS)
+        return mean, scale.clamp(self.settings.min_scale, _SCALE_LIMITS[1])
 
     def stepper(self) -> Stepper:
         """The policy as it is now, made ready for sampling; later updates do not reach it."""

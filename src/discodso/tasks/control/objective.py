@@ -54,9 +54,9 @@ class Racing:
             counts.append(min(episodes, math.ceil(counts[-1] * self.growth)))
         return counts
 
-    def survivors(self, mean: Floats, error: Floats) -> Bools:
-        """bool[n], who races on: whoever may still be among the best share, for all that the errors tell."""
-        keep = max(1, math.ceil(self.share * len(mean)))
+    def survivors(self, mean: Floats, error: Floats, batch: int) -> Bools:
+        """bool[n], who races on: whoever may still be in the best share of the batch, for all the errors tell."""
+        keep = min(len(mean), math.ceil(self.share * batch))
         low, high = mean - self.margin * error, mean + self.margin * error
         line = np.partition(low, len(low) - keep)[len(low) - keep]
         alive: Bools = high >= line
@@ -106,7 +106,7 @@ class TreeObjective:
                 break
             mean = total[alive] / upto
             variance = np.maximum(squares[alive] / upto - mean**2, 0.0)
-            alive = alive[self.racing.survivors(mean, np.sqrt(variance / (upto - 1)))]
+            alive = alive[self.racing.survivors(mean, np.sqrt(variance / (upto - 1)), count)]
             before = upto
         return Measured(total / done, float(spent), reasons)
 

@@ -1,8 +1,8 @@
 """Episodes of any Gymnasium environment, in processes that stay alive.
 
 A worker holds one environment and runs chunks of (tree, seed) pairs that come through a pipe. A worker that dies
-is replaced and its episodes run again, one by one; what an environment raises comes back as a reason. Workers are forked where
-the system can: they then know environments that were registered or defined in the calling program.
+is replaced and its episodes run again, one by one; what an environment raises comes back as a reason. Workers
+are forked where the system can: they then know environments that were registered or defined by the caller.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class WorkerPool:
         connection: Any
         for connection in multiprocessing.connection.wait(list(connections)):
             position = connections[connection]
-            chunk = busy[position]  # until its answer is read: after a Ctrl-C here the worker must be replaced
+            chunk = busy[position]  # stays until it is read: a Ctrl-C meanwhile must replace the worker
             try:
                 answers: list[Answer] = connection.recv()
             except (EOFError, OSError):
