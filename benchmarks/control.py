@@ -29,7 +29,7 @@ from discodso.tasks.control.objective import Racing, TreeObjective
 from discodso.tasks.control.search import tuned_settings
 from discodso.tasks.control.simulators import Forest
 from discodso.tasks.control.task import SEARCH_SEEDS, search_seeds, tree_space
-from discodso.tasks.control.tree import TreePolicy
+from discodso.tasks.control.tree_policy import TreePolicy
 
 RESULTS = Path(__file__).parent / "results" / "control.json"
 EPISODES, DEFAULT_CALLS = 100, 10_000

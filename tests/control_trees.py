@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discodso.tasks.control.tree import TreePolicy
+from discodso.tasks.control.tree_policy import TreePolicy
 
 
 def random_tree(

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from discodso.errors import DeclarationError
 from discodso.tasks.control import export
-from discodso.tasks.control.tree import TreePolicy
+from discodso.tasks.control.tree_policy import TreePolicy
 
 NASTY = (
     "a\nraise SystemExit",

@@ -18,7 +18,7 @@ from matplotlib.patches import FancyBboxPatch, PathPatch
 from discodso.errors import DeclarationError
 from discodso.tasks.control import picture
 from discodso.tasks.control.picture import bounding_boxes, draw, figure
-from discodso.tasks.control.tree import TreePolicy
+from discodso.tasks.control.tree_policy import TreePolicy
 
 LONG_FEATURES = (
     "the angle of the first link measured from straight down in radians",

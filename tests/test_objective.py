@@ -22,7 +22,8 @@ from discodso.tasks.control.episodes import open_runner
 from discodso.tasks.control.objective import Racing, TreeObjective
 from discodso.tasks.control.simulators import Forest
 from discodso.tasks.control.task import search_seeds, tree_space, tree_task, validation_seeds
-from discodso.tasks.control.tree import Environment, TreePolicy
+from discodso.tasks.control.tree import Environment
+from discodso.tasks.control.tree_policy import TreePolicy
 
 INTERFACE = Interface(
     environment=Environment("Imagined-v0"),

@@ -23,7 +23,8 @@ from trees import (
 
 from discodso.errors import InvalidDesignError
 from discodso.files import FileError
-from discodso.tasks.control.tree import FORMAT, Environment, TreePolicy
+from discodso.tasks.control.tree import FORMAT, Environment
+from discodso.tasks.control.tree_policy import TreePolicy
 
 SEEDS = st.integers(0, 2**32 - 1)
 EXAMPLE = decision(0, 1.5, decision(1, -2.0, 0, 1), decision(0, 3.0, 2, decision(2, 0.25, 1, 0)))

@@ -46,7 +46,7 @@ from discodso.tokens import FixedSequence, Library, OpenSequence, Token, Tree
 
 if TYPE_CHECKING:
     from discodso.tasks.control.search import PolicySearch, search_policy
-    from discodso.tasks.control.tree import TreePolicy
+    from discodso.tasks.control.tree_policy import TreePolicy
     from discodso.tasks.regression.estimator import DisCoRegressor
 
 __all__ = [
@@ -108,7 +108,7 @@ __all__ = [
 _LATER = {
     "DisCoRegressor": "discodso.tasks.regression.estimator",
     "PolicySearch": "discodso.tasks.control.search",
-    "TreePolicy": "discodso.tasks.control.tree",
+    "TreePolicy": "discodso.tasks.control.tree_policy",
     "search_policy": "discodso.tasks.control.search",
 }
 

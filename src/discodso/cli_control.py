@@ -103,7 +103,7 @@ def play(
     from discodso.checks import require_integer
     from discodso.tasks.control.play import play as play_episode
     from discodso.tasks.control.play import save_film
-    from discodso.tasks.control.tree import TreePolicy
+    from discodso.tasks.control.tree_policy import TreePolicy
 
     require_integer("seed", seed, 0)
     require_integer("episodes", episodes, 1)

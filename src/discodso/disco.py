@@ -48,8 +48,8 @@ class DisCoSettings:
             touched, which would stall Adam for a long time.
         queue_size: how many of the best designs seen are also imitated (priority-queue training); 0 for none.
         queue_weight: weight of that imitation in the loss.
-        queue_steps: steps of the optimiser for each batch; those after the first imitate the queue only. More of them
-            pay where an objective call costs more than a step.
+        queue_steps: steps of the optimiser for each batch; those after the first imitate the queue only. More of
+            them pay where an objective call costs more than a step.
         policy: the network and its distributions.
     """
 

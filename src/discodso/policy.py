@@ -49,8 +49,8 @@ class PolicySettings:
         learn_scale: whether the network also emits the scale; it then begins near `scale`.
         min_scale: a learned scale does not fall below this, so that values near the best ones are always tried.
         shift: added to the mean that the network emits.
-        mean_scale: unit of that mean, in coordinates. With narrow distributions a unit near `scale` keeps the gradients
-            of means about as large as those of tokens, and lets means begin close to `shift`.
+        mean_scale: unit of that mean, in coordinates. With narrow distributions a unit near `scale` keeps the
+            gradients of means about as large as those of tokens, and lets means begin close to `shift`.
     """
 
     cell: Literal["lstm", "gru"] = "lstm"

@@ -15,7 +15,7 @@ from discodso.checks import require_integer
 from discodso.errors import DeclarationError, EvaluationError
 from discodso.tasks.control.environments import STEP_LIMIT, as_environment, check_fits, make
 from discodso.tasks.control.simulators import Forest, Simulator, Starts, simulator_for
-from discodso.tasks.control.tree import Environment, TreePolicy
+from discodso.tasks.control.tree import DecisionTree, Environment
 from discodso.tasks.control.workers import WorkerPool
 
 _LARGEST_SEED = 2**63 - 1
@@ -82,8 +82,8 @@ def open_runner(
         yield running
 
 
-def returns_of(policy: TreePolicy, environment: Any, seeds: Sequence[int], workers: int = 1) -> Floats:
-    """float[len(seeds)], see `TreePolicy.evaluate`."""
+def returns_of(policy: DecisionTree, environment: Any, seeds: Sequence[int], workers: int = 1) -> Floats:
+    """float[len(seeds)], see `DecisionTree.evaluate`."""
     wanted = as_environment(environment)
     chosen = _checked_seeds(seeds)
     check_actions(policy, wanted)
@@ -99,7 +99,7 @@ def returns_of(policy: TreePolicy, environment: Any, seeds: Sequence[int], worke
     return returns
 
 
-def node_shares(policy: TreePolicy, environment: Any, seeds: Sequence[int] = range(100)) -> Floats:
+def node_shares(policy: DecisionTree, environment: Any, seeds: Sequence[int] = range(100)) -> Floats:
     """float[n], for each node the share of decisions that pass it, over the episodes of some seeds."""
     wanted = as_environment(environment)
     chosen = _checked_seeds(seeds)
@@ -115,7 +115,7 @@ def node_shares(policy: TreePolicy, environment: Any, seeds: Sequence[int] = ran
     return visits / max(1, int(visits[0]))
 
 
-def _count_visits(policy: TreePolicy, environment: Environment, seeds: Ints, visits: Ints) -> None:
+def _count_visits(policy: DecisionTree, environment: Environment, seeds: Ints, visits: Ints) -> None:
     env = make(environment)
     try:
         for seed in seeds.tolist():
@@ -142,7 +142,7 @@ def _checked_seeds(seeds: Sequence[int]) -> Ints:
     return np.array(chosen, dtype=np.int64)
 
 
-def check_actions(policy: TreePolicy, environment: Environment) -> None:
+def check_actions(policy: DecisionTree, environment: Environment) -> None:
     """Refuse a tree whose features or actions the environment does not have."""
     env = make(environment)
     try:

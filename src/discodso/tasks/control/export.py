@@ -19,7 +19,7 @@ import numpy as np
 
 from discodso.checks import is_number
 from discodso.errors import DeclarationError
-from discodso.tasks.control.tree import TreePolicy
+from discodso.tasks.control.tree import DecisionTree
 
 _DEEPEST_NESTING = 90  # Python reads 100 levels of indentation, and C99 promises 127 of blocks
 _C_KEYWORDS = frozenset(
@@ -36,17 +36,17 @@ def one_line(words: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in words).split())
 
 
-def feature_words(policy: TreePolicy, feature: int) -> str:
+def feature_words(policy: DecisionTree, feature: int) -> str:
     """The name of a feature on one line."""
     return one_line(policy.feature_name(feature)) or f"x{feature}"
 
 
-def action_words(policy: TreePolicy, action: int) -> str:
+def action_words(policy: DecisionTree, action: int) -> str:
     """The name of an action on one line."""
     return one_line(policy.action_name(action)) or str(action)
 
 
-def short_thresholds(policy: TreePolicy, digits: int = 4) -> tuple[str, ...]:
+def short_thresholds(policy: DecisionTree, digits: int = 4) -> tuple[str, ...]:
     """Of each node the threshold, rounded; two that differ for one feature are never shown as equal."""
     shown = [""] * len(policy)
     for feature in set(policy.feature) - {-1}:
@@ -72,7 +72,7 @@ def percent(share: float) -> str:
     return f"{share:.1%}" if share < 0.0995 or share >= 0.995 else f"{share:.0%}"
 
 
-def checked_shares(policy: TreePolicy, shares: Any) -> list[float] | None:
+def checked_shares(policy: DecisionTree, shares: Any) -> list[float] | None:
     """Shares of visits as a list with one number for each node, or None; anything else is refused."""
     if shares is None:
         return None
@@ -95,7 +95,7 @@ def _checked_name(name: str, reserved: frozenset[str]) -> str:
     return name
 
 
-def _checked_nodes(policy: TreePolicy) -> list[tuple[int, float, int]]:
+def _checked_nodes(policy: DecisionTree) -> list[tuple[int, float, int]]:
     """Nodes as plain numbers, because those of NumPy do not print as source code."""
     nodes = [(int(feature), float(threshold), int(jump)) for feature, threshold, jump in policy.nodes]
     for node, (_, threshold, _) in enumerate(nodes):
@@ -108,7 +108,7 @@ def _checked_nodes(policy: TreePolicy) -> list[tuple[int, float, int]]:
 
 
 def _nested(
-    policy: TreePolicy,
+    policy: DecisionTree,
     decide: Callable[[int], str],
     otherwise: str,
     end: str,
@@ -131,7 +131,7 @@ def _nested(
             waiting += [(policy.jump[part], level + 1), (otherwise, level), (part + 1, level + 1)]
 
 
-def to_text(policy: TreePolicy, digits: int = 6) -> str:
+def to_text(policy: DecisionTree, digits: int = 6) -> str:
     """Indented text for people, with names and rounded thresholds."""
     shown = short_thresholds(policy, digits)
     lines = _nested(
@@ -145,15 +145,15 @@ def to_text(policy: TreePolicy, digits: int = 6) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_json(policy: TreePolicy) -> str:
-    """What `TreePolicy.save` writes."""
-    return json.dumps({**policy._header(), "tree": policy.to_dict()}, indent=1) + "\n"
+def to_json(policy: DecisionTree) -> str:
+    """What `DecisionTree.save` writes."""
+    return json.dumps({**policy.header(), "tree": policy.to_dict()}, indent=1) + "\n"
 
 
 # ------------------------------------------------------------------------------------------------ source code
 
 
-def to_python(policy: TreePolicy, function_name: str = "act") -> str:
+def to_python(policy: DecisionTree, function_name: str = "act") -> str:
     """A Python function of one observation, a sequence of numbers, that needs no import."""
     name = _checked_name(function_name, frozenset({*keyword.kwlist, "float"}))
     nodes = _checked_nodes(policy)
@@ -190,7 +190,7 @@ def to_python(policy: TreePolicy, function_name: str = "act") -> str:
     return "\n".join(head + body) + "\n"
 
 
-def to_c(policy: TreePolicy, function_name: str = "act") -> str:
+def to_c(policy: DecisionTree, function_name: str = "act") -> str:
     """A C99 function of one observation, `int act(const double *x)`; not for -ffast-math, which forgets NaN."""
     name = _checked_name(function_name, _C_KEYWORDS)
     nodes = _checked_nodes(policy)
@@ -240,7 +240,7 @@ def _c_comment(words: str) -> str:
 # ------------------------------------------------------------------------------------------------ Graphviz
 
 
-def to_dot(policy: TreePolicy, shares: Any = None) -> str:
+def to_dot(policy: DecisionTree, shares: Any = None) -> str:
     """A graph for Graphviz; shares of visits, one for each node, set labels and widths."""
     visits = checked_shares(policy, shares)
     shown = short_thresholds(policy)
@@ -266,7 +266,7 @@ def _dot_label(words: str) -> str:
 # ------------------------------------------------------------------------------------------------ ONNX
 
 
-def to_onnx(policy: TreePolicy) -> bytes:
+def to_onnx(policy: DecisionTree) -> bytes:
     """An ONNX model from "observations" float32[N, n] to "actions" int64[N].
 
     It acts like the tree on every float32: x < t holds for a float32 x exactly if x is below the smallest float32
@@ -317,7 +317,7 @@ def to_onnx(policy: TreePolicy) -> bytes:
     opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("ai.onnx.ml", 3)]
     model = onnx.helper.make_model(graph, producer_name="discodso", opset_imports=opsets, ir_version=8)
     onnx.helper.set_model_props(
-        model, {key: json.dumps(value) for key, value in policy._header().items() if key != "format"}
+        model, {key: json.dumps(value) for key, value in policy.header().items() if key != "format"}
     )
     onnx.checker.check_model(model)
     made: bytes = model.SerializeToString(deterministic=True)
@@ -341,7 +341,7 @@ def _float32_not_below(thresholds: Sequence[float]) -> list[float]:
         return [float(t) for t in np.where(near < exact, np.nextafter(near, np.float32(np.inf)), near)]
 
 
-EXPORTS: MappingProxyType[str, Callable[[TreePolicy], str | bytes]] = MappingProxyType(
+EXPORTS: MappingProxyType[str, Callable[[DecisionTree], str | bytes]] = MappingProxyType(
     {
         "text": to_text,
         "python": to_python,

@@ -22,7 +22,7 @@ from discodso.space import Space
 from discodso.tasks.control.environments import Interface
 from discodso.tasks.control.episodes import Runner
 from discodso.tasks.control.simulators import Forest
-from discodso.tasks.control.tree import TreePolicy
+from discodso.tasks.control.tree_policy import TreePolicy
 
 
 @dataclass(frozen=True, slots=True)

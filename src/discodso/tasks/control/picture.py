@@ -34,7 +34,7 @@ from discodso.tasks.control.export import (
     percent,
     short_thresholds,
 )
-from discodso.tasks.control.tree import TreePolicy
+from discodso.tasks.control.tree import DecisionTree
 
 # Okabe and Ito's colours, which people with any colour vision tell apart; their black would hide the border.
 _COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7")
@@ -50,7 +50,7 @@ _DEEP = 6  # deeper trees are drawn with their chains straight down, or they wou
 _DPI, _MOST_PIXELS = 150, 30_000
 
 
-def draw(policy: TreePolicy, path: str | Path, shares: Any = None, title: str | None = None) -> None:
+def draw(policy: DecisionTree, path: str | Path, shares: Any = None, title: str | None = None) -> None:
     """Write the picture as SVG or PNG, as the ending of the path says; see `figure` for the rest."""
     path = Path(path)
     kind = path.suffix.lower()
@@ -75,7 +75,7 @@ def draw(policy: TreePolicy, path: str | Path, shares: Any = None, title: str | 
     write_atomically(path, content.getvalue())
 
 
-def figure(policy: TreePolicy, shares: Any = None, title: str | None = None) -> Figure:
+def figure(policy: DecisionTree, shares: Any = None, title: str | None = None) -> Figure:
     """The picture as a Matplotlib figure, which belongs to no window and no pyplot state.
 
     Args:
@@ -192,7 +192,7 @@ def _shortened(words: str) -> str:
     return words if len(words) <= _LONGEST else f"{words[:keep]}…{words[-keep:]}"
 
 
-def _blocks(policy: TreePolicy, visits: list[float] | None) -> list[_Block]:
+def _blocks(policy: DecisionTree, visits: list[float] | None) -> list[_Block]:
     thresholds = short_thresholds(policy)
     names = [
         _shortened(feature_words(policy, feature) if feature >= 0 else action_words(policy, jump))
@@ -238,7 +238,7 @@ def _write(made: Figure, points: Transform, block: _Block, x: float, y: float, c
 # ------------------------------------------------------------------------------------------------ places
 
 
-def _places(policy: TreePolicy, blocks: Sequence[_Block]) -> list[tuple[float, float]]:
+def _places(policy: DecisionTree, blocks: Sequence[_Block]) -> list[tuple[float, float]]:
     """Top centre of each box, after Reingold and Tilford: subtrees as close as their outlines allow.
 
     The leftmost box begins at 0, and so does the first row. Boxes of one depth share their top.
@@ -277,7 +277,7 @@ def _places(policy: TreePolicy, blocks: Sequence[_Block]) -> list[tuple[float, f
 def _draw_edges(
     made: Figure,
     points: Transform,
-    policy: TreePolicy,
+    policy: DecisionTree,
     visits: list[float] | None,
     blocks: Sequence[_Block],
     places: Sequence[tuple[float, float]],
@@ -338,7 +338,7 @@ def _draw_edges(
 # ------------------------------------------------------------------------------------------------ colours
 
 
-def _colours(policy: TreePolicy) -> dict[int, str]:
+def _colours(policy: DecisionTree) -> dict[int, str]:
     """One colour for each action: the plain ones, then paler and darker ones, then over again."""
     leaves = {jump for feature, _, jump in policy.nodes if feature < 0}
     actions = sorted(leaves | {action for action, _ in policy.action_names})

@@ -13,7 +13,7 @@ from discodso.errors import DeclarationError
 from discodso.files import write_atomically
 from discodso.tasks.control.environments import STEP_LIMIT, as_environment, make
 from discodso.tasks.control.episodes import check_actions
-from discodso.tasks.control.tree import TreePolicy
+from discodso.tasks.control.tree_policy import TreePolicy
 
 FORMATS = (".gif", ".mp4")
 

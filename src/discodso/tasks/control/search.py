@@ -31,7 +31,7 @@ from discodso.tasks.control.task import (
     tree_task,
     validation_seeds,
 )
-from discodso.tasks.control.tree import TreePolicy
+from discodso.tasks.control.tree_policy import TreePolicy
 
 TEST_SEEDS = range(1000)
 PRESETS = ("tuned", "paper")
@@ -42,7 +42,7 @@ Progress = Callable[[HistoryRow, Ranking], None]
 
 
 def paper_settings() -> DisCoSettings:
-    """The paper's settings; means of thresholds begin in the middle of their ranges, which the paper leaves open."""
+    """The paper's settings; thresholds begin around the middle of their ranges, which the paper leaves open."""
     return DisCoSettings(policy=PolicySettings(shift=0.5))
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from discodso.arrays import Floats, Ints
 from discodso.tasks.control import _simulators
-from discodso.tasks.control.tree import Environment, TreePolicy
+from discodso.tasks.control.tree import DecisionTree, Environment
 
 KINDS = {
     "CartPole-v1": (0, "gymnasium.envs.classic_control.cartpole:CartPoleEnv"),
@@ -54,7 +54,7 @@ class Forest:
         return len(self.offset) - 1
 
     @staticmethod
-    def of(trees: Sequence[TreePolicy]) -> Forest:
+    def of(trees: Sequence[DecisionTree]) -> Forest:
         """A forest of some trees."""
         parts = [tree.arrays() for tree in trees]
         sizes = [len(tree) for tree in trees]

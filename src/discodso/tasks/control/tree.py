@@ -12,24 +12,25 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from discodso.arrays import Floats, Ints
-from discodso.checks import is_integer, is_number, require_one_of
+from discodso.checks import is_integer, is_number
 from discodso.errors import InvalidDesignError
 from discodso.files import write_atomically
 
 FORMAT = "discodso-tree-policy"
+Tree = TypeVar("Tree", bound="DecisionTree")
 _LARGEST = 2**31 - 1
 _DEEPEST = 200
 _ACTION = re.compile("[0-9]{1,10}")
 
 
 @dataclass(frozen=True, repr=False)
-class TreePolicy:
+class DecisionTree:
     """A policy that a person can read.
 
     Two trees are equal if their nodes are; names do not count. `same_behaviour` compares what they do.
@@ -50,7 +51,7 @@ class TreePolicy:
     action_names: tuple[tuple[int, str], ...] = ()
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TreePolicy):
+        if not isinstance(other, DecisionTree):
             return NotImplemented
         return self.nodes == other.nodes
 
@@ -62,7 +63,7 @@ class TreePolicy:
 
     def __repr__(self) -> str:
         where = f" for {self.environment.id}" if self.environment else ""
-        return f"<TreePolicy{where}: {len(self)} nodes, depth {self.depth}>"
+        return f"<{type(self).__name__}{where}: {len(self)} nodes, depth {self.depth}>"
 
     @property
     def nodes(self) -> tuple[tuple[int, float, int], ...]:
@@ -140,23 +141,6 @@ class TreePolicy:
                 f"the tree looks at feature {needed - 1}, but an observation has only {width} numbers"
             )
 
-    def evaluate(
-        self, environment: Any = None, seeds: Sequence[int] = range(1000), workers: int = 1
-    ) -> Floats:
-        """float[len(seeds)], the return of the episode that begins with each reset seed.
-
-        Args:
-            environment: an id such as "Acrobot-v1"; the one that the policy was made for by default.
-            seeds: for `env.reset(seed=...)`.
-            workers: processes, or threads where the environment has a compiled simulator.
-        """
-        from discodso.tasks.control.episodes import returns_of
-
-        wanted = self.environment if environment is None else environment
-        if wanted is None:
-            raise InvalidDesignError("say which environment to evaluate in, such as evaluate('CartPole-v1')")
-        return returns_of(self, wanted, seeds, workers)
-
     # ------------------------------------------------------------------------------------- shape
 
     def with_names(
@@ -164,7 +148,7 @@ class TreePolicy:
         environment: Environment | None,
         feature_names: Sequence[str] = (),
         action_names: Sequence[tuple[int, str]] = (),
-    ) -> TreePolicy:
+    ) -> Self:
         """The same tree with names."""
         return replace(
             self,
@@ -173,11 +157,11 @@ class TreePolicy:
             action_names=tuple(action_names),
         )
 
-    def subtree(self, node: int) -> TreePolicy:
+    def subtree(self, node: int) -> Self:
         """The part of the tree under a node."""
         return self._like(_subtree(self.nodes, node))
 
-    def pruned(self) -> TreePolicy:
+    def pruned(self) -> Self:
         """The tree without what cannot matter: it acts the same on every observation, NaN and infinities included.
 
         Decisions that the decisions above have already made are cut out, and so is a decision if one of its
@@ -185,11 +169,11 @@ class TreePolicy:
         """
         return self._like(_prune(self.nodes, 0, {}))
 
-    def same_behaviour(self, other: TreePolicy) -> bool:
+    def same_behaviour(self, other: DecisionTree) -> bool:
         """Whether two trees choose the same action for every observation."""
         return _agree(self.nodes, 0, other.nodes, 0, {})
 
-    def _like(self, nodes: Nodes) -> TreePolicy:
+    def _like(self, nodes: Nodes) -> Self:
         feature, threshold, jump = zip(*nodes, strict=True)
         return replace(self, feature=feature, threshold=threshold, jump=jump)
 
@@ -208,7 +192,7 @@ class TreePolicy:
         return made[0]
 
     @classmethod
-    def from_dict(cls, data: Any) -> TreePolicy:
+    def from_dict(cls, data: Any) -> Self:
         """Inverse of `to_dict`; anything else is refused with the place and the reason.
 
         Takes what `save` writes as well, names included.
@@ -218,7 +202,7 @@ class TreePolicy:
         return cls._from_nested(data)
 
     @classmethod
-    def _from_nested(cls, data: Any) -> TreePolicy:
+    def _from_nested(cls, data: Any) -> Self:
         nodes: list[tuple[int, float, int]] = []
         waiting: list[tuple[Any, str, int]] = [
             (data, "the tree", -1)
@@ -253,10 +237,11 @@ class TreePolicy:
 
     def save(self, path: str | Path) -> None:
         """Write the tree and its names as JSON; `load` reads it."""
-        text = json.dumps({**self._header(), "tree": self.to_dict()}, indent=1)
+        text = json.dumps({**self.header(), "tree": self.to_dict()}, indent=1)
         write_atomically(Path(path), text + "\n")
 
-    def _header(self) -> dict[str, Any]:
+    def header(self) -> dict[str, Any]:
+        """Names and environment, for JSON."""
         return {
             "format": FORMAT,
             "environment": None if self.environment is None else self.environment.to_dict(),
@@ -264,36 +249,8 @@ class TreePolicy:
             "action_names": {str(action): name for action, name in self.action_names},
         }
 
-    def export(self, form: str) -> str | bytes:
-        """The tree as "text", "python", "c", "dot" or "json", or as bytes for "onnx"."""
-        from discodso.tasks.control.export import EXPORTS
-
-        require_one_of("form", form, tuple(EXPORTS))
-        return EXPORTS[form](self)
-
-    def draw(self, path: str | Path, shares: ArrayLike | None = None, title: str | None = None) -> None:
-        """Write a picture, SVG or PNG by the suffix.
-
-        Args:
-            path: where to.
-            shares: for each node the share of decisions that pass it, see `node_shares`.
-            title: above the tree.
-        """
-        from discodso.tasks.control.picture import draw
-
-        draw(self, Path(path), None if shares is None else np.asarray(shares, np.float64), title)
-
-    def node_shares(self, environment: Any = None, seeds: Sequence[int] = range(100)) -> Floats:
-        """float[n], for each node the share of decisions that pass it, over the episodes of some seeds."""
-        from discodso.tasks.control.episodes import node_shares
-
-        wanted = self.environment if environment is None else environment
-        if wanted is None:
-            raise InvalidDesignError("say which environment to visit, such as node_shares('CartPole-v1')")
-        return node_shares(self, wanted, seeds)
-
     @classmethod
-    def load(cls, path: str | Path) -> TreePolicy:
+    def load(cls, path: str | Path) -> Self:
         """Read a tree from a JSON file."""
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -363,7 +320,7 @@ def _shown(value: Any) -> str:
         return f"a {type(value).__name__}"
 
 
-def _named(tree: TreePolicy, header: dict[str, Any]) -> TreePolicy:
+def _named(tree: Tree, header: dict[str, Any]) -> Tree:
     environment = header.get("environment")
     features, actions = header.get("feature_names", []), header.get("action_names", {})
     if not isinstance(features, list) or not all(isinstance(name, str) for name in features):
