@@ -67,6 +67,9 @@ bench-regression: $(VENV)/installed  ## the paper's 45 problems, 1e6 calls each 
 bench-control: $(VENV)/installed  ## tree policies: simulators against Gymnasium, racing, a whole search
 	$(BIN)/python benchmarks/control.py
 
+policies: $(VENV)/installed  ## search the tree policies of results/policies/ that are not there yet (hours)
+	$(BIN)/python benchmarks/policies.py
+
 bench-engine: $(VENV)/installed  ## cost of sampling and training against a plain LSTM
 	$(BIN)/python benchmarks/engine.py
 

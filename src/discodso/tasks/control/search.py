@@ -35,6 +35,7 @@ from discodso.tasks.control.tree_policy import TreePolicy
 
 TEST_SEEDS = range(1000)
 PRESETS = ("tuned", "paper")
+TYPICAL_NODES = 11  # the tuned preset prefers trees of about this size, else most runs end with three nodes
 _CANDIDATES = 100  # distinct designs that go to validation
 _FINALISTS = 10  # of them that get more episodes
 
@@ -202,7 +203,9 @@ def search_policy(
     chosen = method or (tuned_settings() if preset == "tuned" else paper_settings())
     race = _racing(racing, preset, chosen)
     interface = describe(as_environment(environment, arguments), ranges, seed)
-    space = tree_space(interface, max_nodes, resolution, balanced=preset == "tuned")
+    tuned = preset == "tuned"
+    typical = min(TYPICAL_NODES, max_nodes) if tuned else None
+    space = tree_space(interface, max_nodes, resolution, tuned, typical)
     with open_runner(interface.environment, workers, search_seeds(seed), interface.max_steps) as runner:
         task = tree_task(interface, runner, space, episodes, race, seed)
         result = _search(task, chosen, calls, seed, restart_after, target, time_limit, callback)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discodso.bounds import DecisionTreeBounds
 from discodso.checks import require_integer, require_number
-from discodso.constraints import DifferentLeaves, Prior, UniformArity
+from discodso.constraints import DifferentLeaves, Prior, SoftLength, UniformArity
 from discodso.space import Space
 from discodso.task import Task
 from discodso.tasks.control.environments import Interface
@@ -19,7 +19,11 @@ SEARCH_SEEDS = 2**14  # initial states that a search draws its episodes from
 
 
 def tree_space(
-    interface: Interface, max_nodes: int = MAX_NODES, resolution: float = RESOLUTION, balanced: bool = True
+    interface: Interface,
+    max_nodes: int = MAX_NODES,
+    resolution: float = RESOLUTION,
+    balanced: bool = True,
+    typical_nodes: int | None = None,
 ) -> Space:
     """Univariate trees under the three constraints of the appendix.
 
@@ -29,6 +33,7 @@ def tree_space(
         resolution: h, as a share of each range.
         balanced: begin with decisions and leaves equally likely, however many there are of each; otherwise an
             environment with more features than actions begins with trees of the largest size only.
+        typical_nodes: prefer trees of about this size, softly; None for no preference.
     """
     require_integer("max_nodes", max_nodes, 3)
     require_number("resolution", resolution, above=0, most=0.5)
@@ -39,6 +44,9 @@ def tree_space(
     ]
     leaves = [Token(word) for _, word in interface.action_names]
     priors: list[Prior] = [UniformArity()] if balanced else []
+    if typical_nodes is not None:
+        require_integer("typical_nodes", typical_nodes, 3)
+        priors.append(SoftLength(typical_nodes, typical_nodes / 3))
     return Space(
         [*decisions, *leaves],
         Tree(min_length=3, max_length=max_nodes),
