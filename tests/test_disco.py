@@ -27,6 +27,7 @@ from discodso import (
     TrainingError,
     search,
 )
+from discodso.trace import replay
 from discodso.training import Baseline
 
 SMALL = DisCoSettings(batch_size=64, policy=PolicySettings(units=8))
@@ -182,6 +183,34 @@ def test_the_queue_holds_the_best_distinct_designs_and_is_imitated():
     assert share > 0.5
 
 
+def test_the_queue_takes_few_of_one_structure_if_asked():
+    space = Space([Token("a", range=(0, 1)), Token("b", range=(0, 1))], FixedSequence(3))
+    most = {}
+    for niche in (0, 2):
+        disco = DisCo(space, replace(SMALL, queue_size=6, queue_niche=niche), seed=0)
+        for _ in range(3):
+            designs = disco.ask()
+            disco.tell(designs, [d.tokens.count("a") + 1e-3 * d.values[0] for d in designs])
+        skeletons = disco._queue.designs.skeletons()
+        assert len(set(disco._queue.designs)) == 6
+        most[niche] = max(skeletons.count(s) for s in skeletons)
+    assert most == {0: 6, 2: 2}
+
+
+def test_more_steps_imitate_the_queue_more_closely():
+    reached = []
+    for steps in (1, 10):
+        settings = replace(SMALL, queue_size=4, queue_steps=steps, entropy_coefficient=0.0)
+        disco = DisCo(decision_tree(), settings, seed=0)
+        designs = disco.ask()
+        for _ in range(5):
+            disco.tell(designs, np.linspace(0, 1, len(designs)))
+        best = disco._queue.designs
+        reached.append(float(disco.policy.score(replay(disco.space, best)).log_prob.detach().mean()))
+        assert disco.updates == 5
+    assert reached[1] > reached[0] + 0.05
+
+
 def test_two_runs_interleaved_do_not_meet():
     def steps(disco, count):
         for _ in range(count):
@@ -331,6 +360,8 @@ def test_broken_weights_are_reported_not_silently_trained_on():
         ({"entropy_coefficient": -1}, "entropy_coefficient"),
         ({"baseline_coefficient": 1.0}, "baseline_coefficient"),
         ({"queue_size": -1}, "queue_size"),
+        ({"queue_steps": 0}, "queue_steps"),
+        ({"queue_niche": -1}, "queue_niche"),
         ({"queue_weight": math.nan}, "queue_weight"),
         ({"policy": {}}, "policy"),
     ],

@@ -120,6 +120,10 @@ DISTRIBUTED = {
     "normal, learned scale": (symbolic(), PolicySettings(learn_scale=True)),
     "truncated": (BOUNDED, PolicySettings()),
     "truncated, learned scale, shifted": (BOUNDED, PolicySettings(learn_scale=True, shift=0.5)),
+    "narrow, means in that unit": (
+        BOUNDED,
+        PolicySettings(scale=0.1, learn_scale=True, min_scale=0.05, shift=0.5, mean_scale=0.1),
+    ),
     "half open": (HALF, PolicySettings(learn_scale=True)),
     "moving bounds": (decision_tree(), PolicySettings()),
     "uniform": (BOUNDED, PolicySettings(distribution="uniform")),
@@ -253,6 +257,8 @@ def test_weights_come_from_the_given_stream_and_not_from_torch():
         ({"distribution": "cauchy"}, "distribution"),
         ({"inputs": ("previous", "grandparent")}, "inputs"),
         ({"shift": math.inf}, "shift"),
+        ({"mean_scale": 0}, "mean_scale"),
+        ({"scale": 0.1, "min_scale": 0.2}, "min_scale"),
     ],
 )
 def test_bad_settings_name_their_key(bad, word):
@@ -263,3 +269,14 @@ def test_bad_settings_name_their_key(bad, word):
 def test_uniform_needs_finite_ranges():
     with pytest.raises(DeclarationError, match="const"):
         Policy(symbolic(), PolicySettings(distribution="uniform"), np.random.default_rng(0))
+
+
+def test_a_learned_scale_stays_above_its_floor_and_means_have_their_unit():
+    policy = make(
+        BOUNDED, PolicySettings(scale=0.1, learn_scale=True, min_scale=0.05, shift=0.5, mean_scale=0.1)
+    )
+    count = policy.parameters_count
+    phi = torch.cat([torch.full((count,), 2.0), torch.full((count,), -30.0)])
+    mean, scale = policy.value_parameters(phi)
+    assert torch.allclose(mean, torch.full_like(mean, 0.7))
+    assert torch.allclose(scale, torch.full_like(scale, 0.05))

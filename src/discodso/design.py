@@ -177,6 +177,10 @@ class DesignBatch(Sequence[Design]):
             for row, count in enumerate(self.lengths.tolist())
         ]
 
+    def skeletons(self) -> list[bytes]:
+        """One key for each design, equal exactly where the tokens are equal, whatever their values."""
+        return [self.tokens[row, :count].tobytes() for row, count in enumerate(self.lengths.tolist())]
+
     @staticmethod
     def concatenate(batches: Sequence[DesignBatch]) -> DesignBatch:
         """One batch of all designs, padded to the longest."""

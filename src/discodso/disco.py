@@ -6,6 +6,7 @@ designs that were never asked for: `tell` gathers until a batch is full, then ma
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -48,6 +49,8 @@ class DisCoSettings:
             touched, which would stall Adam for a long time.
         queue_size: how many of the best designs seen are also imitated (priority-queue training); 0 for none.
         queue_weight: weight of that imitation in the loss.
+        queue_niche: how many of them may have the same tokens; 0 for any number. Without a limit variants of one
+            design fill the queue, and the policy stops trying other structures.
         queue_steps: steps of the optimiser for each batch; those after the first imitate the queue only. More of
             them pay where an objective call costs more than a step.
         policy: the network and its distributions.
@@ -62,11 +65,12 @@ class DisCoSettings:
     max_gradient_norm: float = 10.0
     queue_size: int = 0
     queue_weight: float = 1.0
+    queue_niche: int = 0
     queue_steps: int = 1
     policy: PolicySettings = field(default_factory=PolicySettings)
 
     def __post_init__(self) -> None:
-        settle_integers(self, {"batch_size": 1, "queue_size": 0, "queue_steps": 1})
+        settle_integers(self, {"batch_size": 1, "queue_size": 0, "queue_niche": 0, "queue_steps": 1})
         require_number("learning_rate", self.learning_rate, above=0)
         require_number("entropy_coefficient", self.entropy_coefficient, least=0)
         require_number("risk_factor", self.risk_factor, above=0, most=1)
@@ -91,15 +95,19 @@ class _Pool:
         designs = DesignBatch.concatenate((self.designs, other.designs))
         return _Pool(designs, np.concatenate((self.rewards, other.rewards)))
 
-    def best_distinct(self, count: int) -> _Pool:
+    def best_distinct(self, count: int, niche: int) -> _Pool:
+        """The best designs without repetition; at most `niche` with the same tokens, if that is not 0."""
         order = np.argsort(-self.rewards, kind="stable")
-        keys = self.designs.keys()
+        keys, skeletons = self.designs.keys(), self.designs.skeletons()
         first: dict[bytes, int] = {}
+        taken: Counter[bytes] = Counter()
         for row in order.tolist():
             if len(first) == count:
                 break
-            if np.isfinite(self.rewards[row]):
-                first.setdefault(keys[row], row)
+            full = bool(niche) and taken[skeletons[row]] >= niche
+            if np.isfinite(self.rewards[row]) and keys[row] not in first and not full:
+                first[keys[row]] = row
+                taken[skeletons[row]] += 1
         rows = np.array(list(first.values()), dtype=np.int64)
         return _Pool(self.designs.select(rows), self.rewards[rows])
 
@@ -189,7 +197,7 @@ class DisCo:
         kept = len(teachers)
         if s.queue_size:
             best = pool if self._queue is None else self._queue.join(pool)
-            self._queue = best.best_distinct(s.queue_size)
+            self._queue = best.best_distinct(s.queue_size, s.queue_niche)
             teachers = DesignBatch.concatenate((teachers, self._queue.designs))
         with one_thread(), torch.enable_grad():
             trace = replay(self.space, teachers)

@@ -11,6 +11,7 @@ import numpy as np
 
 from discodso.arrays import Floats
 from discodso.checks import require, require_integer, require_number, require_one_of
+from discodso.design import Design
 from discodso.disco import DisCoSettings
 from discodso.errors import EvaluationError
 from discodso.method import MethodSettings
@@ -37,6 +38,7 @@ TEST_SEEDS = range(1000)
 PRESETS = ("tuned", "paper")
 TYPICAL_NODES = 11  # the tuned preset prefers trees of about this size, else most runs end with three nodes
 _CANDIDATES = 100  # distinct designs that go to validation
+_ELITES = 20  # with which a restart begins
 _FINALISTS = 10  # of them that get more episodes
 
 Progress = Callable[[HistoryRow, Ranking], None]
@@ -179,7 +181,8 @@ def search_policy(
         method: settings of the method in place of the preset's.
         racing: cut poor designs after few episodes; True, False, or how. By default as the preset has it: on for
             "tuned", off for "paper".
-        restart_after: begin anew with a fresh network after so many calls without a better design; None for never.
+        restart_after: after so many calls without a better design go on with a fresh network, which begins with
+            the best trees of different structure so far, evaluated anew; None for never.
         arguments: of the environment, for `gymnasium.make`.
         ranges: (low, high) of thresholds by the name or number of a feature, in place of the found ones.
         resolution: h, closest distance of thresholds on one path, as a share of the range.
@@ -250,6 +253,7 @@ def _search(
             budget=calls - done,
             seed=seed if not parts else _restart_seed(seed, len(parts)),
             method=method,
+            initial_designs=_elites(parts),
             target=target,
             patience=restart_after,
             time_limit=None if time_limit is None else max(0.001, time_limit - seconds),
@@ -260,6 +264,14 @@ def _search(
         spent = done + result.calls >= calls
         if result.stop is not StopReason.PATIENCE or spent:
             return _joined(parts, seed)
+
+
+def _elites(parts: Sequence[Result]) -> list[Design]:
+    """The best designs of earlier parts, one for each structure."""
+    best: dict[tuple[str, ...], Scored] = {}
+    for scored in sorted((s for part in parts for s in part.top), key=lambda s: -s.reward):
+        best.setdefault(scored.design.tokens, scored)
+    return [scored.design for scored in best.values()][:_ELITES]
 
 
 def _restart_seed(seed: int, number: int) -> int:
