@@ -36,10 +36,10 @@ class Racing:
         margin: standard errors that two designs must lie apart before one is cut.
     """
 
-    first: int = 10
+    first: int = 4
     growth: float = 2.0
     share: float = 0.2
-    margin: float = 1.5
+    margin: float = 1.0
 
     def __post_init__(self) -> None:
         require_integer("racing: first", self.first, 2)

@@ -36,7 +36,7 @@ from discodso.tasks.control.tree_policy import TreePolicy
 
 TEST_SEEDS = range(1000)
 PRESETS = ("tuned", "paper")
-TYPICAL_NODES = 11  # the tuned preset prefers trees of about this size, else most runs end with three nodes
+TYPICAL_NODES = 13  # the tuned preset prefers trees of about this size, else most runs end with three nodes
 _CANDIDATES = 100  # distinct designs that go to validation
 _ELITES = 20  # with which a restart begins
 _FINALISTS = 10  # of them that get more episodes
@@ -53,17 +53,18 @@ def tuned_settings() -> DisCoSettings:
     """What measured best on tree tasks; docs/policies.md has the figures.
 
     Thresholds begin near the middle of their range, within a tenth of it, and close in on the best ones; the means
-    are emitted in that unit, because otherwise their gradients drown those of the tokens. The best 50 trees are
-    imitated ten steps for each batch, since episodes cost more than steps.
+    are emitted in that unit, because otherwise their gradients drown those of the tokens. The best 50 trees, no
+    more than two of one structure, are imitated ten steps for each batch, since episodes cost more than steps.
     """
     return DisCoSettings(
         learning_rate=0.005,
-        risk_factor=0.05,
+        risk_factor=0.1,
         entropy_coefficient=0.1,
         queue_size=50,
         queue_weight=1.0,
+        queue_niche=2,
         queue_steps=10,
-        policy=PolicySettings(scale=0.1, learn_scale=True, min_scale=0.01, shift=0.5, mean_scale=0.1),
+        policy=PolicySettings(scale=0.1, learn_scale=True, min_scale=0.02, shift=0.5, mean_scale=0.1),
     )
 
 
