@@ -29,13 +29,13 @@ PAPER = {
 }
 SEEDS = (0, 1, 2)
 TUNED = {
-    "CartPole-v1": "--calls 20000",
-    "MountainCar-v0": "--calls 100000 --restart-after 6000",
+    "CartPole-v1": "--calls 10000",
+    "MountainCar-v0": "--calls 20000",
     "Acrobot-v1": "--calls 40000",
 }
 LUNAR_LANDER = (
     "LunarLander-v3-tuned-seed0",
-    "LunarLander-v3 --calls 40000 --episodes 40 --workers 2 --seed 0",
+    "LunarLander-v3 --calls 40000 --episodes 40 --workers 2 --seed 0 --restart-after 8000 --max-time 2400",
 )
 PAPER_CALLS = 20_000
 

@@ -40,6 +40,7 @@ TYPICAL_NODES = 13  # the tuned preset prefers trees of about this size, else mo
 _CANDIDATES = 100  # distinct designs that go to validation
 _ELITES = 20  # with which a restart begins
 _FINALISTS = 10  # of them that get more episodes
+_ROUNDS = (1, 10, 50)  # episodes for all, for the finalists, and to break ties, as multiples of N
 
 Progress = Callable[[HistoryRow, Ranking], None]
 
@@ -331,33 +332,36 @@ def _validate(
     """Finalists on fresh seeds, best first, and the episodes that took.
 
     All candidates get N episodes, the best of them ten times as many on other seeds; there the winner is chosen.
-    At equal means the smaller tree goes first.
+    Those that tie for the first place, as perfect ones do, get another fifty times N. At equal means the smaller
+    tree goes first.
     """
     rewards: dict[TreePolicy, float] = {}
     for scored in top:
         rewards.setdefault(objective.policy(scored.design).pruned(), scored.reward)
-    policies = list(rewards)
-    counts = (episodes, 10 * episodes)
-    seeds = np.array(validation_seeds(seed, sum(counts)), np.int64)
-    first, spent = _means(policies, runner, seeds[: counts[0]])
-    order = sorted(range(len(policies)), key=lambda i: (-first[i][0], len(policies[i])))
-    finalists = [policies[i] for i in order[:_FINALISTS]]
-    second, more = _means(finalists, runner, seeds[counts[0] :])
-    found = [
-        Candidate(policy, rewards[policy], mean, error, counts[1])
-        for policy, (mean, error) in zip(finalists, second, strict=True)
-    ]
-    found.sort(key=lambda c: (-c.mean, len(c.policy)))
-    return tuple(found), spent + more
+    seeds = np.array(validation_seeds(seed, sum(_ROUNDS) * episodes), np.int64)
+    first, second, third = np.split(seeds, np.cumsum(_ROUNDS)[:-1] * episodes)
+    entries = [Candidate(policy, reward, 0.0, 0.0, 0) for policy, reward in rewards.items()]
+    ranked = _ranked(entries, runner, first)
+    finalists = _ranked(ranked[:_FINALISTS], runner, second)
+    spent = len(ranked) * len(first) + len(finalists) * len(second)
+    tied = [candidate for candidate in finalists if candidate.mean == finalists[0].mean]
+    if len(tied) > 1:
+        others = finalists[len(tied) :]
+        finalists = _ranked(tied, runner, third) + others
+        spent += len(tied) * len(third)
+    return tuple(finalists), spent
 
 
-def _means(
-    policies: Sequence[TreePolicy], runner: Runner, seeds: Any
-) -> tuple[list[tuple[float, float]], int]:
-    """Mean and standard error of each policy over the same seeds; failed episodes make a mean of -inf."""
-    tree = np.repeat(np.arange(len(policies)), len(seeds))
-    returns, _ = runner.returns(Forest.of(policies), tree, np.tile(seeds, len(policies)))
-    table = returns.reshape(len(policies), -1)
-    means = np.where(np.isfinite(table).all(axis=1), table.mean(axis=1), -np.inf)
+def _ranked(candidates: Sequence[Candidate], runner: Runner, seeds: Any) -> list[Candidate]:
+    """Candidates with their mean over the same seeds and its error, best first, small ones before large."""
+    forest = Forest.of([candidate.policy for candidate in candidates])
+    tree = np.repeat(np.arange(len(candidates)), len(seeds))
+    returns, _ = runner.returns(forest, tree, np.tile(seeds, len(candidates)))
+    table = returns.reshape(len(candidates), -1)
+    means = np.where(np.isfinite(table).all(axis=1), table.mean(axis=1), -np.inf)  # failed episodes are NaN
     errors = table.std(axis=1, ddof=1) / math.sqrt(len(seeds))
-    return list(zip(means.tolist(), errors.tolist(), strict=True)), len(tree)
+    measured = [
+        replace(candidate, mean=float(mean), error=float(error), episodes=len(seeds))
+        for candidate, mean, error in zip(candidates, means, errors, strict=True)
+    ]
+    return sorted(measured, key=lambda c: (-c.mean, len(c.policy)))
