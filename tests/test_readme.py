@@ -7,8 +7,10 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
+from discodso import TreePolicy
 from discodso.cli import app
 
 ROOT = Path(__file__).parent.parent
@@ -57,6 +59,29 @@ def test_the_regression_table_is_the_committed_one():
     rewards = [json.loads(line)["evaluation"] for line in records]
     assert len(rewards) == 45
     assert f"{sum(rewards) / 45:.4f} |" in README
+
+
+def test_the_policy_table_is_the_committed_one():
+    table = (ROOT / "results/policies/README.md").read_text()
+    spread = [line for line in table.split("| runs |")[1].splitlines() if line.startswith("|")]
+    assert len(spread) >= 5
+    for row in spread:
+        assert row in README
+    for path in (ROOT / "results/policies").glob("*/summary.json"):
+        summary = json.loads(path.read_text())
+        assert f"| {summary['test_mean']:.2f} | {summary['test_error']:.2f} | {summary['nodes']} |" in table
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "results/policies").glob("*/policy.json")), ids=lambda p: p.parent.name
+)
+def test_the_committed_policies_score_what_their_summaries_say(path):
+    summary = json.loads((path.parent / "summary.json").read_text())
+    if summary["environment"]["id"] == "LunarLander-v3":
+        pytest.skip("takes a minute through Gymnasium; `discodso play` tries single seeds")
+    policy = TreePolicy.load(path)
+    assert len(policy) == summary["nodes"]
+    assert policy.evaluate(seeds=range(1000)).mean() == summary["test_mean"]
 
 
 def test_the_cost_is_the_committed_one():
