@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 import warnings
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -210,10 +208,3 @@ class TensorBoard(Callback):
     def end(self, result: Result) -> None:
         """Bring all to the disk."""
         self._writer.close()
-
-
-def progress_for(target: str, quiet: bool) -> Sequence[Callback]:
-    """The callbacks of the command line: "bar" for people, "json" for programs, or nothing."""
-    if target == "json":
-        return [JsonLines(sys.stderr)]
-    return [] if quiet else [RichProgress()]

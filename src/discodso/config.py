@@ -32,10 +32,10 @@ class BitstringTable(Table):
     """[task] of the paper's bitstring; its own seed, if given, decides the hidden solution."""
 
     kind: Literal["bitstring"] = "bitstring"
-    length: int = Field(10, ge=1)
-    alpha: float = Field(0.9, ge=0, le=1)
+    length: int = Field(default=10, ge=1)
+    alpha: float = Field(default=0.9, ge=0, le=1)
     objective: Literal["f1", "f2"] = "f1"
-    seed: int | None = Field(None, ge=0)
+    seed: int | None = Field(default=None, ge=0)
 
 
 class RegressionTable(Table):
@@ -46,18 +46,18 @@ class RegressionTable(Table):
     target: str
     ignore: list[str] = []
     library: list[str] | None = None
-    max_length: int = Field(32, ge=1)
+    max_length: int = Field(default=32, ge=1)
     const_range: tuple[float, float] = (-math.inf, math.inf)
     need_input: bool = False
     no_constant_subtrees: bool = True
     no_inverses: bool = True
-    max_constants: int | None = Field(None, ge=0)
+    max_constants: int | None = Field(default=None, ge=0)
     metric: Literal["nmse", "nrmse", "mae", "r2"] = "nmse"
     polish: bool = True
     scaled: bool = True
     selection: Literal["auto", "accuracy", "validation", "complexity"] = "auto"
     must_extrapolate: bool = True
-    threads: int = Field(1, ge=1)
+    threads: int = Field(default=1, ge=1)
 
 
 class CustomTable(Table):
@@ -80,16 +80,16 @@ class RunTable(Table):
     """[run]: what `search` takes beside task, method and executor."""
 
     budget: int = Field(ge=1)
-    seed: int = Field(0, ge=0)
-    target: float | None = Field(None, allow_inf_nan=False)
-    patience: int | None = Field(None, ge=1)
-    time_limit: float | None = Field(None, gt=0)
-    top: int = Field(10, ge=1)
+    seed: int = Field(default=0, ge=0)
+    target: float | None = Field(default=None, allow_inf_nan=False)
+    patience: int | None = Field(default=None, ge=1)
+    time_limit: float | None = Field(default=None, gt=0)
+    top: int = Field(default=10, ge=1)
     raise_on_failure: bool = False
     overlap: bool = False
-    checkpoint_seconds: float = Field(60.0, ge=0, allow_inf_nan=False)
-    design_seconds: float | None = Field(None, gt=0)
-    chunk_size: int | None = Field(None, ge=1)
+    checkpoint_seconds: float = Field(default=60.0, ge=0, allow_inf_nan=False)
+    design_seconds: float | None = Field(default=None, gt=0)
+    chunk_size: int | None = Field(default=None, ge=1)
     initial_designs: list[str] = []
 
 
@@ -97,7 +97,7 @@ class ExecutorTable(Table):
     """[executor]: where designs are evaluated."""
 
     kind: Literal["none", "threads", "processes", "dask", "ray"] = "none"
-    workers: int | None = Field(None, ge=1)
+    workers: int | None = Field(default=None, ge=1)
     address: str | None = None
 
 
@@ -263,7 +263,8 @@ def _first(error: ValidationError, name: str, model: type[Table]) -> str:
 
 
 def _unknown(key: str, table: str, known: Sequence[str]) -> str:
-    close = get_close_matches(key, known, 1, cutoff=0.5)
+    others = [other for owner, other in _OTHER_NAMES if owner == table]
+    close = get_close_matches(key, (*known, *others), 1, cutoff=0.5)
     start = f"{table}." if table else ""
     hint = f"did you mean {start}{close[0]}?" if close else f"known are {', '.join(known)}"
     return f"{start}{key:.60} is not a setting; {hint}".replace("\n", " ")
@@ -278,6 +279,7 @@ def _apply(data: dict[str, Any], change: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):
         value = text.strip()  # a word without quotes
+    parts[-1] = _OTHER_NAMES.get((".".join(parts[:-1]), parts[-1]), parts[-1])
     table: Any = data
     for part in parts[:-1]:
         table = table.setdefault(part, {})

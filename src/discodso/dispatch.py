@@ -11,10 +11,10 @@ import math
 import os
 import queue
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -23,9 +23,15 @@ from discodso.errors import ExecutorError
 from discodso.objective_calls import Answer, Rows, Seeds, answer_rows, describe
 from discodso.task import Task
 
+_Item = TypeVar("_Item")
+_Answer = TypeVar("_Answer")
 _CHUNKS_PER_WORKER = 4
 _ATTEMPTS = 3  # a single design that is lost so often has failed
 _GRACE = 5.0  # seconds beyond the limits of its designs after which a worker that can be ended is ended
+
+
+class WorkerLost(Exception):
+    """The process that had a job has ended."""
 
 
 class Executor(Protocol):
@@ -204,6 +210,51 @@ class Dispatcher:
         else:
             self._is_shared = False  # what was shipped may have been lost as well
             flight.waiting.appendleft(chunk)
+
+
+def as_completed(
+    executor: Executor, function: Callable[[_Item], _Answer], items: Sequence[_Item]
+) -> Iterator[_Answer]:
+    """Answers of a function for some items, in the order in which they come: whole experiments over an executor.
+
+    An item that is lost with its worker is sent again; what the function raises is raised here.
+    """
+    arrived: queue.SimpleQueue[int] = queue.SimpleQueue()
+    busy: dict[int, tuple[Any, _Item, int]] = {}
+    waiting = deque((item, 1) for item in items)
+    submissions = 0
+    flexible: Any = executor
+    try:
+        while waiting or busy:
+            while waiting:
+                item, attempt = waiting.popleft()
+                future = executor.submit(function, item)
+                busy[submissions] = future, item, attempt
+                future.add_done_callback(lambda _, number=submissions: arrived.put(number))
+                submissions += 1
+            if hasattr(flexible, "pump"):
+                flexible.pump(1.0)
+            try:
+                number = arrived.get(timeout=0.001 if hasattr(flexible, "pump") else 1.0)
+            except queue.Empty:
+                if hasattr(flexible, "check"):
+                    flexible.check()
+                continue
+            future, item, attempt = busy.pop(number)
+            try:
+                answer = future.result()
+            except WorkerLost:
+                if attempt >= _ATTEMPTS:
+                    raise
+                waiting.append((item, attempt + 1))
+                continue
+            yield answer
+    except BaseException:
+        for future, _, _ in busy.values():
+            future.cancel()
+        if hasattr(flexible, "abandon"):
+            flexible.abandon()
+        raise
 
 
 def _lost(chunk: _Chunk, error: BaseException) -> str:

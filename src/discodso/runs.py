@@ -24,7 +24,7 @@ from discodso.errors import DeclarationError, DiscodsoError, SettingsError
 from discodso.executors import make_executor
 from discodso.method import MethodSettings
 from discodso.result import Result
-from discodso.rundir import SETTINGS, require_run_folder
+from discodso.rundir import SETTINGS, read_settings, require_run_folder
 from discodso.search import continue_search, start_search
 from discodso.space import Space
 from discodso.task import Task
@@ -127,7 +127,7 @@ def resume_run(
             )
         task = build_task(settings)
     chosen = method or settings.method
-    if chosen is None and "method" in _tables(path):
+    if chosen is None and "method" in read_settings(path / SETTINGS):
         raise SettingsError(f"{path} is of a run with a method of one's own; hand it to resume as method=...")
     with ExitStack() as stack:
         result, note = continue_search(
@@ -143,15 +143,9 @@ def resume_run(
     return Outcome(result, task.space, note=note)
 
 
-def _tables(path: Path) -> dict[str, Any]:
-    from discodso.rundir import read_settings
-
-    return read_settings(path / SETTINGS)
-
-
 def _kept_method(settings: RunSettings, path: Path) -> dict[str, Any]:
     """The settings of a run that goes on, with its new limits."""
-    return {**settings.record(), **{k: v for k, v in _tables(path).items() if k == "method"}}
+    return {**settings.record(), **{k: v for k, v in read_settings(path / SETTINGS).items() if k == "method"}}
 
 
 def build_task(settings: RunSettings) -> Task:

@@ -23,15 +23,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discodso.checks import require_integer
+from discodso.dispatch import WorkerLost
 from discodso.errors import ExecutorError
 from discodso.objective_calls import GUARDED
 
 _AT_ONCE = 2  # jobs that a worker holds, so that it has the next when it is done with one
 _BIRTHS = 50  # workers that may be lost one after the other without a single result
-
-
-class WorkerLost(Exception):
-    """The process that had a job has ended."""
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class _Continue:
 
 @dataclass(frozen=True)
 class _Running:
-    """How one fit runs: `before` are the settings of the run that it goes on with, `seed` that of the whole fit."""
+    """How one fit runs: `before` are the settings of a run to go on with, `seed` that of the whole fit."""
 
     before: RunSettings | None
     plan: Plan | None
