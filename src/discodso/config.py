@@ -211,13 +211,17 @@ def _method(where: str, data: Mapping[str, Any]) -> DisCoSettings | RandomSettin
     model = _chosen(where, "method", data, _METHODS, "disco")
     table: Any = _checked(where, "method", model, data)
     own = {key: getattr(table, key) for key in type(table).model_fields if key != "kind"}
+    place = "method."
     try:
         if table.kind == "disco":
             policy = {key: getattr(table.policy, key) for key in type(table.policy).model_fields}
-            return DisCoSettings(**{**own, "policy": PolicySettings(**policy)})
+            place = "method.policy."
+            network = PolicySettings(**policy)
+            place = "method."
+            return DisCoSettings(**{**own, "policy": network})
         return RandomSettings(**own) if table.kind == "random" else None
     except DeclarationError as error:
-        raise SettingsError(f"{where}: method.{error}") from None
+        raise SettingsError(f"{where}: {place}{error}") from None
 
 
 def _chosen(

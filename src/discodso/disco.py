@@ -189,11 +189,12 @@ class DisCo:
     def state(self) -> State:
         """Network, optimiser, baseline, waiting designs, queue, random stream and counters."""
         arrays: Arrays = {
-            f"policy/{name}": np.array(tensor.detach()) for name, tensor in self.policy.state_dict().items()
+            f"policy/{name}": tensor.detach().numpy().copy()
+            for name, tensor in self.policy.state_dict().items()
         }
         for index, slots in self._optimiser.state_dict()["state"].items():
             for name, tensor in slots.items():
-                arrays[f"optimiser/{index}/{name}"] = np.array(tensor.detach())
+                arrays[f"optimiser/{index}/{name}"] = tensor.detach().numpy().copy()
         for place, pool in (("pool", self._pool), ("queue", self._queue)):
             if pool is not None:
                 parts = {**batch_arrays(pool.designs), "rewards": pool.rewards.copy()}
