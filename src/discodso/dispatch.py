@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import queue
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
@@ -27,6 +28,7 @@ _Item = TypeVar("_Item")
 _Answer = TypeVar("_Answer")
 _CHUNKS_PER_WORKER = 4
 _ATTEMPTS = 3  # a single design that is lost so often has failed
+_PAUSE = 1.0  # seconds for a cluster to notice that it has lost a worker
 _GRACE = 5.0  # seconds beyond the limits of its designs after which a worker that can be ended is ended
 
 
@@ -154,6 +156,19 @@ class Dispatcher:
             future.add_done_callback(lambda _, number=number: flight.arrived.put(number))
 
     def _submit(self, chunk: _Chunk) -> Any:
+        """A future of a chunk; tried again if a worker is lost just while it is sent."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._submit_once(chunk)
+            except ExecutorError:
+                if not hasattr(self._executor, "check"):
+                    raise
+                self._executor.check()
+                self._is_shared = False
+                time.sleep(_PAUSE)
+        return self._submit_once(chunk)
+
+    def _submit_once(self, chunk: _Chunk) -> Any:
         executor: Any = self._executor
         try:
             if not self._is_shared:
@@ -166,6 +181,8 @@ class Dispatcher:
         except ExecutorError:
             raise
         except Exception as error:
+            if hasattr(executor, "check"):
+                executor.check()  # it may know better why
             raise ExecutorError(f"the executor takes no more work: {describe(error)}") from error
 
     def _wait(self, flight: Flight) -> None:

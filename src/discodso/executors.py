@@ -92,7 +92,7 @@ class Dask:
 
     def check(self) -> None:
         """Raise ExecutorError if the scheduler has gone."""
-        if self._client.status != "running":
+        if self._client.status != "running" or self._client.scheduler_comm is None:
             raise ExecutorError(f"the Dask scheduler at {self._address} went away")
 
     def close(self) -> None:

@@ -120,6 +120,7 @@ class Run:
         self.failures: list[Failure] = []
         self.started = time.monotonic()
         self._saved = self.started
+        self._lost = ""
         if folder is not None:
             self.write_to(folder)
 
@@ -160,15 +161,16 @@ class Run:
             while True:
                 if current is None:
                     current = self.method.ask()
-                if begun is None:
-                    begun = self._begin(current, known)
-                if self.plan.overlap and ahead is None:
-                    ahead = self.method.ask()
                 try:
-                    stop, following = self._batch(begun, ahead)
+                    if begun is None:
+                        begun = self._begin(current, known)
+                    if self.plan.overlap and ahead is None:
+                        ahead = self.method.ask()
+                    evaluated = self._evaluate(begun, ahead)
                 except ExecutorError as error:
                     self._save(Standing(current, known, ahead))
                     return StopReason.EXECUTOR, str(error)
+                stop, following = self._batch(begun, *evaluated, ahead)
                 if stop is not None:
                     return stop, self._detail()
                 begun, current, known, ahead = following, ahead, NOTHING_KNOWN, None
@@ -192,27 +194,40 @@ class Run:
         return self.evaluator.begin(designs, room, known)
 
     def _detail(self) -> str:
+        if self._lost:
+            return self._lost
         if self.ranking.best is None and self.failures:
             return f"every evaluation failed, the first because the objective {self.failures[0].reason}"
         return ""
 
-    def _batch(self, begun: Begun, ahead: DesignBatch | None) -> tuple[StopReason | None, Begun | None]:
-        """Evaluate, rank and learn; gives why to stop, or the next batch if its evaluation has begun already."""
+    def _evaluate(self, begun: Begun, ahead: DesignBatch | None) -> tuple[Evaluation, int]:
+        """Finish an evaluation; gives it, and the calls before it."""
         before = self._counts()
         evaluation = self.evaluator.finish(begun, self._stop_inside_batch)
+        if len(evaluation.rewards) < len(
+            begun.designs
+        ):  # saved before it changes anything, to be finished later
+            self._save(Standing(begun.designs, evaluation.answer, ahead), before)
+        return evaluation, int(before["calls"])
+
+    def _batch(
+        self, begun: Begun, evaluation: Evaluation, calls_before: int, ahead: DesignBatch | None
+    ) -> tuple[StopReason | None, Begun | None]:
+        """Rank and learn; gives why to stop, or the next batch if its evaluation has begun already."""
         count = len(evaluation.rewards)
         complete = count == len(begun.designs)
-        if not complete:  # saved before it changes anything, so that it can be finished
-            self._save(Standing(begun.designs, evaluation.answer, ahead), before)
         designs = begun.designs if complete else begun.designs.select(slice(0, count))
         usable = np.where(evaluation.failed, -np.inf, evaluation.rewards)
         best = self.ranking.best
-        self.ranking.add(designs, usable, int(before["calls"]))
+        self.ranking.add(designs, usable, calls_before)
         self.failures += evaluation.failures[: _FAILURES_KEPT - len(self.failures)]
         stop = StopReason.INTERRUPTED if evaluation.interrupted else self._limit_reached()
         following = None
         if stop is None and ahead is not None:
-            following = self._begin(ahead, NOTHING_KNOWN)
+            try:
+                following = self._begin(ahead, NOTHING_KNOWN)
+            except ExecutorError as error:  # this batch is still learned from
+                stop, self._lost = StopReason.EXECUTOR, str(error)
         metrics, told = None, False
         try:
             if count and stop is not StopReason.INTERRUPTED:
