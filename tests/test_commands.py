@@ -166,3 +166,22 @@ def test_a_file_of_another_kind_is_no_settings_file(tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     Path("table.csv").write_text("a,b\n1,2\n")
     assert "table.csv is not TOML" in error_of(capsys, "run", "table.csv")
+
+
+def test_the_page_on_running_is_true(tmp_path, monkeypatch, capsys):
+    """Its Python blocks run, and its commands and keys exist."""
+    import re
+    import shlex
+
+    text = (ROOT / "docs/running.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, "running.md", "exec"), {"__name__": "running"})  # our own text
+    commands = [shlex.split(line)[1:] for line in re.findall(r"^\$ (discodso [^#\n]*)", text, re.MULTILINE)]
+    known = {"run", "show", "resume", "init"}
+    assert {command[0] for command in commands} == known
+    for command in commands:
+        if "executor.kind=dask" not in command:
+            calls = ["--calls", "300"] if command[:2] == ["run", "bitstring"] else []
+            done = run(*command, *calls) if command[0] != "resume" else run(*command[:2], "--calls", "400")
+            assert done.exit_code == 0, done.output

@@ -193,7 +193,7 @@ def test_a_worker_killed_from_outside_changes_nothing():
                 0.1
             ):  # a third could hit the same design, which then has failed
                 if executor.pids:
-                    os.kill(executor.pids[kills], signal.SIGKILL)
+                    os.kill(executor.pids[-1], signal.SIGKILL)
                     kills += 1
 
         killer = threading.Thread(target=kill_some)

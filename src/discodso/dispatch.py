@@ -76,6 +76,7 @@ class Flight:
 
     first: int
     count: int
+    window: int  # chunks that may be under way
     waiting: deque[_Chunk]
     busy: dict[int, tuple[Any, _Chunk]] = field(default_factory=dict)  # by number of submission
     answers: dict[int, Answer] = field(default_factory=dict)  # by position of the first design
@@ -107,12 +108,13 @@ class Dispatcher:
 
     def begin(self, designs: DesignBatch, seeds: Seeds | None, first: int, end: int) -> Flight:
         """Send off the first chunks of the rows from `first` to `end`; `seeds` has one for each row."""
-        size = self._chunk_size or max(1, math.ceil((end - first) / (self._workers * _CHUNKS_PER_WORKER)))
+        workers = self._workers
+        size = self._chunk_size or max(1, math.ceil((end - first) / (workers * _CHUNKS_PER_WORKER)))
         chunks = [
             _Chunk(start, Rows.of(designs, seeds, start, min(start + size, end)))
             for start in range(first, end, size)
         ]
-        flight = Flight(first, end - first, deque(chunks))
+        flight = Flight(first, end - first, 2 * workers, deque(chunks))
         self._feed(flight)
         return flight
 
@@ -146,8 +148,7 @@ class Dispatcher:
             self._executor.abandon()
 
     def _feed(self, flight: Flight) -> None:
-        window = 2 * self._workers
-        while flight.waiting and len(flight.busy) < window:
+        while flight.waiting and len(flight.busy) < flight.window:
             chunk = flight.waiting.popleft()
             number = self._submissions
             self._submissions += 1

@@ -80,7 +80,10 @@ class Dask:
     @property
     def workers(self) -> int:
         """Threads of all workers that are there now."""
-        return max(1, sum(self._client.nthreads().values())) if self._client.status == "running" else 1
+        try:
+            return max(1, sum(self._client.nthreads().values()))
+        except (OSError, TimeoutError, ValueError):  # it has gone, which `check` tells
+            return 1
 
     def share(self, value: Any) -> Any:
         """Ship a value to all workers."""
