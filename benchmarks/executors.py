@@ -226,7 +226,8 @@ def main() -> None:
     ]
     if any(row["load_before"] > 0.5 for table in tables for row in table["rows"]):
         lines.append(
-            "The machine had other work to do meanwhile (see the load), so times are upper limits and ratios are rough."
+            "The machine had other work to do meanwhile (see the load), "
+            "so times are upper limits and ratios are rough."
         )
     print("\n".join(lines))
     if not given.dry:

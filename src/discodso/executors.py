@@ -81,7 +81,7 @@ class Dask:
     def workers(self) -> int:
         """Threads of all workers that are there now."""
         try:
-            return max(1, sum(self._client.nthreads().values()))
+            return max(1, int(sum(self._client.nthreads().values())))
         except (OSError, TimeoutError, ValueError):  # it has gone, which `check` tells
             return 1
 
