@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discodso.config import (
     BitstringTable,
@@ -29,8 +29,10 @@ from discodso.search import continue_search, start_search
 from discodso.space import Space
 from discodso.task import Task
 from discodso.tasks.bitstring import bitstring
-from discodso.tasks.regression.data import Table, read_table
-from discodso.tasks.regression.estimator import LIBRARY, DisCoRegressor
+
+if TYPE_CHECKING:
+    from discodso.tasks.regression.data import Table
+    from discodso.tasks.regression.estimator import DisCoRegressor
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,10 @@ def load_task(name: str, path: str | None = None, arguments: dict[str, Any] | No
 
 
 def _fit(settings: RunSettings, out: str | Path | None, resume: bool, callback: Any) -> Outcome:
+    # Here, because scikit-learn and SymPy take longer to import than a short run of another task.
+    from discodso.tasks.regression.data import read_table
+    from discodso.tasks.regression.estimator import LIBRARY, DisCoRegressor
+
     table = settings.task
     if settings.executor.kind != "none":
         raise SettingsError(
