@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPORT := demo-report
 
-.PHONY: demo test test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression \
+.PHONY: demo test test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression bench-executors \
 	bench-control policies clean help
 
 help:  ## list the targets
@@ -72,6 +72,13 @@ policies: $(VENV)/installed  ## search the tree policies of results/policies/ th
 
 bench-engine: $(VENV)/installed  ## cost of sampling and training against a plain LSTM
 	$(BIN)/python benchmarks/engine.py
+
+bench-executors: $(VENV)/installed-executors  ## serial, processes, Dask and Ray on 5 ms objectives
+	$(BIN)/python benchmarks/executors.py
+
+$(VENV)/installed-executors: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dask,ray]" -c constraints.txt
+	touch $@
 
 bench-bitstring: $(VENV)/installed  ## learning on the bitstring task, 5 seeds
 	$(BIN)/python benchmarks/bitstring.py

@@ -256,8 +256,13 @@ def test_one_absurd_value_does_not_stall_learning(constant):
     task = Task(space, lambda d: sum(name == "ab"[i % 2] for i, name in enumerate(d.tokens)) / 4)
     start = [Design.of("a", "b", "a", ("c", constant))]
     settings = DisCoSettings(learning_rate=0.01, policy=PolicySettings(units=16))
-    result = search(task, budget=6000, method=settings, initial_designs=start)
-    assert result.history[-1].mean > 0.85
+    result, undisturbed = (
+        search(task, budget=6000, method=settings, initial_designs=first) for first in (start, [])
+    )
+    # Ten batches, because the mean of a single one moves by 0.1 from batch to batch.
+    level, usual = (np.mean([row.mean for row in r.history[-10:]]) for r in (result, undisturbed))
+    assert level > usual - 0.03
+    assert usual > 0.75
 
 
 def test_long_gradients_are_shortened_and_reported():

@@ -2,55 +2,70 @@
 
 An independent implementation of DisCo-DSO (Pettit et al., "DisCo-DSO: Coupling Discrete and Continuous
 Optimization for Efficient Generative Design in Hybrid Spaces").
+
+Names are imported when they are first asked for: torch, scikit-learn and SymPy take a while, and the help of the
+command line needs none of them.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from discodso._version import __version__
-from discodso.baselines.random_search import RandomSettings
-from discodso.bounds import Bounds, DecisionTreeBounds, FixedRanges
-from discodso.constraints import (
-    Constraint,
-    DifferentLeaves,
-    ForbiddenChild,
-    ForbiddenDescendant,
-    ForbiddenSiblings,
-    InversePairs,
-    Length,
-    NoNesting,
-    Prior,
-    Repeat,
-    Required,
-    SoftLength,
-    UniformArity,
-)
-from discodso.design import Design, DesignBatch
-from discodso.disco import DisCo, DisCoSettings
-from discodso.errors import (
-    DeadEndError,
-    DeclarationError,
-    DiscodsoError,
-    EvaluationError,
-    InvalidDesignError,
-    TrainingError,
-)
-from discodso.method import Method, MethodSettings, Metrics
-from discodso.policy import PolicySettings
-from discodso.prefix import Prefix
-from discodso.result import Failure, HistoryRow, Ranking, Result, Scored, StopReason
-from discodso.search import search
-from discodso.space import Space, Violation
-from discodso.task import Task
-from discodso.tokens import FixedSequence, Library, OpenSequence, Token, Tree
 
 if TYPE_CHECKING:
+    from discodso.baselines.random_search import RandomSettings
+    from discodso.bounds import Bounds, DecisionTreeBounds, FixedRanges
+    from discodso.callbacks import Callback, JsonLines, RichProgress, RunInfo, TensorBoard
+    from discodso.constraints import (
+        Constraint,
+        DifferentLeaves,
+        ForbiddenChild,
+        ForbiddenDescendant,
+        ForbiddenSiblings,
+        InversePairs,
+        Length,
+        NoNesting,
+        Prior,
+        Repeat,
+        Required,
+        SoftLength,
+        UniformArity,
+    )
+    from discodso.design import Design, DesignBatch
+    from discodso.disco import DisCo, DisCoSettings
+    from discodso.errors import (
+        CheckpointError,
+        DeadEndError,
+        DeclarationError,
+        DiscodsoError,
+        EvaluationError,
+        ExecutorError,
+        InvalidDesignError,
+        SettingsError,
+        TrainingError,
+    )
+    from discodso.evaluation import Measured
+    from discodso.files import FileError
+    from discodso.method import Method, MethodSettings, Metrics, Resumable
+    from discodso.policy import PolicySettings
+    from discodso.prefix import Prefix
+    from discodso.result import Failure, HistoryRow, Ranking, Result, Scored, StopReason
+    from discodso.runs import resume
+    from discodso.search import search
+    from discodso.space import Space, Violation
+    from discodso.state import State
+    from discodso.task import Task
     from discodso.tasks.control.search import PolicySearch, search_policy
     from discodso.tasks.control.tree_policy import TreePolicy
     from discodso.tasks.regression.estimator import DisCoRegressor
+    from discodso.tokens import FixedSequence, Library, OpenSequence, Token, Tree
 
 __all__ = [
     "Bounds",
+    "Callback",
+    "CheckpointError",
     "Constraint",
     "DeadEndError",
     "DecisionTreeBounds",
@@ -63,7 +78,9 @@ __all__ = [
     "DisCoSettings",
     "DiscodsoError",
     "EvaluationError",
+    "ExecutorError",
     "Failure",
+    "FileError",
     "FixedRanges",
     "FixedSequence",
     "ForbiddenChild",
@@ -72,8 +89,10 @@ __all__ = [
     "HistoryRow",
     "InvalidDesignError",
     "InversePairs",
+    "JsonLines",
     "Length",
     "Library",
+    "Measured",
     "Method",
     "MethodSettings",
     "Metrics",
@@ -88,11 +107,17 @@ __all__ = [
     "Repeat",
     "Required",
     "Result",
+    "Resumable",
+    "RichProgress",
+    "RunInfo",
     "Scored",
+    "SettingsError",
     "SoftLength",
     "Space",
+    "State",
     "StopReason",
     "Task",
+    "TensorBoard",
     "Token",
     "TrainingError",
     "Tree",
@@ -100,21 +125,122 @@ __all__ = [
     "UniformArity",
     "Violation",
     "__version__",
+    "resume",
     "search",
     "search_policy",
 ]
 
-
-_LATER = {
-    "DisCoRegressor": "discodso.tasks.regression.estimator",
-    "PolicySearch": "discodso.tasks.control.search",
-    "TreePolicy": "discodso.tasks.control.tree_policy",
-    "search_policy": "discodso.tasks.control.search",
+_HOMES = {
+    "baselines.random_search": ("RandomSettings",),
+    "bounds": (
+        "Bounds",
+        "DecisionTreeBounds",
+        "FixedRanges",
+    ),
+    "callbacks": (
+        "Callback",
+        "JsonLines",
+        "RichProgress",
+        "RunInfo",
+        "TensorBoard",
+    ),
+    "constraints": (
+        "Constraint",
+        "DifferentLeaves",
+        "ForbiddenChild",
+        "ForbiddenDescendant",
+        "ForbiddenSiblings",
+        "InversePairs",
+        "Length",
+        "NoNesting",
+        "Prior",
+        "Repeat",
+        "Required",
+        "SoftLength",
+        "UniformArity",
+    ),
+    "design": (
+        "Design",
+        "DesignBatch",
+    ),
+    "disco": (
+        "DisCo",
+        "DisCoSettings",
+    ),
+    "errors": (
+        "CheckpointError",
+        "DeadEndError",
+        "DeclarationError",
+        "DiscodsoError",
+        "EvaluationError",
+        "ExecutorError",
+        "InvalidDesignError",
+        "SettingsError",
+        "TrainingError",
+    ),
+    "evaluation": ("Measured",),
+    "files": ("FileError",),
+    "method": (
+        "Method",
+        "MethodSettings",
+        "Metrics",
+        "Resumable",
+    ),
+    "policy": ("PolicySettings",),
+    "prefix": ("Prefix",),
+    "result": (
+        "Failure",
+        "HistoryRow",
+        "Ranking",
+        "Result",
+        "Scored",
+        "StopReason",
+    ),
+    "runs": ("resume",),
+    "search": ("search",),
+    "space": (
+        "Space",
+        "Violation",
+    ),
+    "state": ("State",),
+    "task": ("Task",),
+    "tasks.control.search": ("PolicySearch", "search_policy"),
+    "tasks.control.tree_policy": ("TreePolicy",),
+    "tasks.regression.estimator": ("DisCoRegressor",),
+    "tokens": (
+        "FixedSequence",
+        "Library",
+        "OpenSequence",
+        "Token",
+        "Tree",
+    ),
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when first asked for: scikit-learn, SymPy and Gymnasium take a while."""
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'discodso' has no attribute {name!r}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'discodso' has no attribute {name!r}")
+    value = getattr(import_module(f"discodso.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """Keeps `search` the function: importing the module of that name would put the module in its place."""
+
+    @property
+    def search(self) -> Any:
+        """See `discodso.search.search`."""
+        return import_module("discodso.search").search
+
+    @search.setter
+    def search(self, module: Any) -> None:
+        """Pass over what the import system sets."""
+
+
+sys.modules[__name__].__class__ = _Package

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from discodso.method import Metrics
 from discodso.policy import Policy, PolicySettings, Score, one_thread
 from discodso.sampling import sample
 from discodso.space import Space
+from discodso.state import Arrays, State, batch_arrays, batch_of, generator_state, restore_generator
 from discodso.trace import replay
 from discodso.training import (
     Baseline,
@@ -184,6 +185,59 @@ class DisCo:
         norm = limit_gradients(self.policy, self.settings.max_gradient_norm)
         self._optimiser.step()
         return norm
+
+    def state(self) -> State:
+        """Network, optimiser, baseline, waiting designs, queue, random stream and counters."""
+        arrays: Arrays = {
+            f"policy/{name}": tensor.detach().numpy().copy()
+            for name, tensor in self.policy.state_dict().items()
+        }
+        for index, slots in self._optimiser.state_dict()["state"].items():
+            for name, tensor in slots.items():
+                arrays[f"optimiser/{index}/{name}"] = tensor.detach().numpy().copy()
+        for place, pool in (("pool", self._pool), ("queue", self._queue)):
+            if pool is not None:
+                parts = {**batch_arrays(pool.designs), "rewards": pool.rewards.copy()}
+                arrays |= {f"{place}/{name}": array for name, array in parts.items()}
+        return State(
+            arrays,
+            {
+                "updates": self.updates,
+                "baseline": asdict(self.baseline),
+                "random": generator_state(self._rng),
+            },
+        )
+
+    def restore(self, state: State) -> None:
+        """Go on from a state of a method with the same space and settings."""
+        whole = State(state.arrays, {part: {} for part in ("policy", "optimiser", "pool", "queue")})
+        weights = {name: torch.from_numpy(a.copy()) for name, a in whole.part("policy").arrays.items()}
+        try:
+            self.policy.load_state_dict(weights)
+        except RuntimeError as error:  # of torch: several lines about missing keys and sizes
+            raise ValueError("weights of another network") from error
+        slots: dict[int, dict[str, torch.Tensor]] = {}
+        parameters = list(self.policy.parameters())
+        for key, array in whole.part("optimiser").arrays.items():
+            index, name = key.split("/")
+            if array.shape not in (parameters[int(index)].shape, ()):
+                raise ValueError("an optimiser of another network")
+            slots.setdefault(int(index), {})[name] = torch.from_numpy(array.copy())
+        groups = self._optimiser.state_dict()["param_groups"]
+        self._optimiser.load_state_dict({"state": slots, "param_groups": groups})
+        self._pool = self._restored_pool(whole.part("pool").arrays)
+        self._queue = self._restored_pool(whole.part("queue").arrays)
+        self.updates = int(state.data["updates"])
+        self.baseline = Baseline(**state.data["baseline"])
+        restore_generator(self._rng, state.data["random"])
+
+    def _restored_pool(self, arrays: Arrays) -> _Pool | None:
+        if not arrays:
+            return None
+        designs = batch_of(self.space, arrays)
+        if arrays["rewards"].shape != (len(designs),):
+            raise ValueError("rewards that are not as many as designs")
+        return _Pool(designs, arrays["rewards"].astype(np.float64))
 
     def _update(self, pool: _Pool) -> Metrics:
         if not np.isfinite(pool.rewards).any():

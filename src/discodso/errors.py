@@ -23,3 +23,15 @@ class TrainingError(DiscodsoError):
 
 class EvaluationError(DiscodsoError):
     """An evaluation failed in a run that was asked to stop at the first failure."""
+
+
+class CheckpointError(DiscodsoError):
+    """A checkpoint is damaged, foreign, or belongs to another run."""
+
+
+class ExecutorError(DiscodsoError):
+    """The executor that evaluates designs cannot be started, or was lost."""
+
+
+class SettingsError(DeclarationError):
+    """A settings file cannot be used; the message names the key."""

@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import math
-import traceback
-from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discodso.arrays import Bools, Floats
-from discodso.design import Design, DesignBatch
+from discodso.checks import require, require_integer, require_number
+from discodso.design import DesignBatch
+from discodso.dispatch import Dispatcher, Executor, Flight
 from discodso.errors import EvaluationError
+from discodso.method import Resumable
+from discodso.objective_calls import Answer, Measured, Outcome, answer_at_once, answer_rows, call_objective
+from discodso.objective_calls import Rows as _Rows
 from discodso.result import Failure
 from discodso.task import Task
 
-Outcome = float | str  # a reward, or the reason why there is none
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a batch objective may return instead of rewards alone.
-
-    Attributes:
-        rewards: one for each design.
-        cost: what the batch cost, in the unit that `Task.cost_unit` names, such as episodes.
-        reasons: for designs that failed, by position: what happened.
-    """
-
-    rewards: Any
-    cost: float = 0.0
-    reasons: Mapping[int, str] = field(default_factory=dict)
+__all__ = ["Evaluation", "Evaluator", "Measured", "child_seeds"]
 
 
 @dataclass(frozen=True)
@@ -45,12 +32,33 @@ class Evaluation:
         failed: bool[n].
         failures: what went wrong, one entry for each failed design.
         interrupted: whether the user stopped it before the end of the batch.
+        answer: the same as it came, for going on with a batch that was cut short.
     """
 
     rewards: Floats
     failed: Bools
     failures: tuple[Failure, ...]
     interrupted: bool
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A batch whose evaluation has begun: rows before `first` are known, those from `end` on are left out.
+
+    Attributes:
+        flight: what the executor is doing, None without one.
+    """
+
+    designs: DesignBatch
+    known: Answer
+    first: int
+    end: int
+    seeds: NDArray[np.uint64] | None
+    flight: Flight | None
+
+
+NOTHING_KNOWN = Answer(np.empty(0), {})
 
 
 def child_seeds(seed: np.random.SeedSequence, first: int, count: int) -> NDArray[np.uint64]:
@@ -70,21 +78,52 @@ def child_seeds(seed: np.random.SeedSequence, first: int, count: int) -> NDArray
 
 
 class Evaluator:
-    """Calls the objective of a task, in this process, and keeps count.
+    """Calls the objective of a task and keeps count.
 
     Args:
         task: what to evaluate.
         seed: of the run; every call gets a child seed.
         raise_on_failure: end the run at the first failure instead of recording it.
+        executor: where to evaluate; None for this process. Batch objectives whose rows depend on each other, and
+            objectives that remember something, are evaluated in this process all the same.
+        design_seconds: a design that takes longer is given up and has failed; None for no limit.
+        chunk_size: designs that travel together to a worker.
     """
 
-    def __init__(self, task: Task, seed: np.random.SeedSequence, *, raise_on_failure: bool = False) -> None:
+    def __init__(
+        self,
+        task: Task,
+        seed: np.random.SeedSequence,
+        *,
+        raise_on_failure: bool = False,
+        executor: Executor | None = None,
+        design_seconds: float | None = None,
+        chunk_size: int | None = None,
+    ) -> None:
+        require(
+            "executor",
+            executor,
+            executor is None or callable(getattr(executor, "submit", None)),
+            "an object with a method submit, as those of concurrent.futures",
+        )
+        if design_seconds is not None:
+            require_number("design_seconds", design_seconds, above=0)
+        if chunk_size is not None:
+            require_integer("chunk_size", chunk_size, 1)
         self.task = task
         self.calls = 0
         self.cost = 0.0
         self.failure_count = 0
         self._seed = seed
         self._raise = raise_on_failure
+        self._limit = design_seconds
+        batch = task.batch_objective
+        stays = isinstance(batch or task.objective, Resumable) or (
+            batch is not None and not task.rows_independent
+        )
+        self._dispatcher = (
+            None if executor is None or stays else Dispatcher(task, executor, design_seconds, chunk_size)
+        )
 
     @property
     def measured_cost(self) -> float | None:
@@ -94,117 +133,97 @@ class Evaluator:
     def evaluate(
         self, designs: DesignBatch, stop: Callable[[float], bool] = lambda reward: False
     ) -> Evaluation:
-        """Rewards of the designs, in order. `stop(reward)` is asked after every call of a plain objective and
-        ends the batch there if it says so.
-        """
-        if self.task.batch_objective is not None:
-            return self._evaluate_at_once(designs)
-        return self._evaluate_one_by_one(designs, stop)
+        """Rewards of the designs, in order; `begin` and `finish` at once."""
+        return self.finish(self.begin(designs, len(designs)), stop)
 
-    def _evaluate_one_by_one(self, designs: DesignBatch, stop: Callable[[float], bool]) -> Evaluation:
-        before, seeds = self.calls, self._seeds(len(designs))
+    def begin(self, designs: DesignBatch, room: int, known: Answer = NOTHING_KNOWN) -> Begun:
+        """Begin to evaluate a batch, as many as `room` of those designs whose answers are not known yet."""
+        first = len(known.rewards)
+        end = min(len(designs), first + max(room, 0))
+        seeds = child_seeds(self._seed, self.calls, len(designs)) if self.task.stochastic else None
+        flight = None
+        if self._dispatcher is not None and end > first:
+            flight = self._dispatcher.begin(designs, seeds, first, end)
+        return Begun(designs, known, first, end, seeds, flight)
+
+    def finish(self, begun: Begun, stop: Callable[[float], bool] = lambda reward: False) -> Evaluation:
+        """The rewards, those known before included; all of them are counted here.
+
+        `stop(reward)` is asked after every call of a plain objective in this process, and ends the batch there if
+        it says so; with an executor it is asked with a reward of -inf, before more designs are sent.
+        """
+        if begun.end == begun.first:
+            answer, interrupted, unanswered = Answer(np.empty(0), {}), False, 0
+        elif begun.flight is not None and self._dispatcher is not None:
+            answer, interrupted = self._dispatcher.finish(begun.flight, lambda: stop(-math.inf))
+            unanswered = 0
+        elif self.task.batch_objective is not None:
+            answer, interrupted, unanswered = self._at_once(begun)
+        else:
+            answer, interrupted, unanswered = self._one_by_one(begun, stop)
+        if self._raise and answer.reasons:
+            row, reason = next(iter(answer.reasons.items()))
+            what = reason if self.task.batch_objective is not None else f"the objective {reason}"
+            raise EvaluationError(f"{what}, for {begun.designs[begun.first + row]}")
+        return self._collect(begun, _joined(begun.known, answer), interrupted, unanswered)
+
+    def abandon(self, begun: Begun) -> None:
+        """Let go of a batch that has begun."""
+        if begun.flight is not None and self._dispatcher is not None:
+            self._dispatcher.abandon(begun.flight)
+
+    def _one_by_one(self, begun: Begun, stop: Callable[[float], bool]) -> tuple[Answer, bool, int]:
         outcomes: list[Outcome] = []
-        interrupted = False
         try:
-            for row in range(len(designs)):
-                design = designs[row]
-                self.calls += 1
-                outcome = self._call(design, None if seeds is None else int(seeds[row]))
+            for row in range(begun.first, begun.end):
+                outcome = self._call(begun, row)
                 outcomes.append(outcome)
-                if stop(outcome if isinstance(outcome, float) else -math.inf):
+                if stop(outcome if isinstance(outcome, float) else -math.inf) or (
+                    self._raise and isinstance(outcome, str)
+                ):
                     break
         except KeyboardInterrupt:
-            interrupted = True
-        return self._collect(designs, *_split(outcomes), before, interrupted)
+            return Answer.of_outcomes(outcomes), True, 1
+        return Answer.of_outcomes(outcomes), False, 0
 
-    def _call(self, design: Design, seed: int | None) -> Outcome:
-        assert self.task.objective is not None
-        try:
-            outcome = as_reward(self.task.objective(design, *(() if seed is None else (seed,))))
-        except (Exception, SystemExit) as error:
-            outcome = f"raised {_describe(error)}"
-        if self._raise and isinstance(outcome, str):
-            raise EvaluationError(f"the objective {outcome}, for {design}")
-        return outcome
+    def _call(self, begun: Begun, row: int) -> Outcome:
+        if self._limit is None:
+            seed = None if begun.seeds is None else int(begun.seeds[row])
+            return call_objective(self.task, begun.designs[row], seed)
+        answer = answer_rows(self.task, _Rows.of(begun.designs, begun.seeds, row, row + 1), self._limit)
+        return answer.reasons.get(0, float(answer.rewards[0]))
 
-    def _evaluate_at_once(self, designs: DesignBatch) -> Evaluation:
-        assert self.task.batch_objective is not None
-        before, seeds, count = self.calls, self._seeds(len(designs)), len(designs)
-        self.calls += count
+    def _at_once(self, begun: Begun) -> tuple[Answer, bool, int]:
+        part = slice(begun.first, begun.end)
         try:
-            given = self.task.batch_objective(designs, *(() if seeds is None else (seeds,)))
-            measured = given if isinstance(given, Measured) else Measured(given)
-            self.cost += measured.cost
-            rewards, reasons = as_rewards(measured.rewards, count)
-            reasons = {**reasons, **measured.reasons}
+            if self._limit is not None:
+                rows = _Rows.of(begun.designs, begun.seeds, begun.first, begun.end)
+                return answer_rows(self.task, rows, self._limit), False, 0
+            seeds = None if begun.seeds is None else begun.seeds[part]
+            designs = begun.designs
+            whole = (begun.first, begun.end) == (0, len(designs))
+            return answer_at_once(self.task, designs if whole else designs.select(part), seeds), False, 0
         except KeyboardInterrupt:
-            return self._collect(designs, np.empty(0), {}, before, interrupted=True)
-        except (Exception, SystemExit) as error:
-            reason = f"the batch objective raised {_describe(error)}"
-            rewards, reasons = _split([reason] * count)
-        if self._raise and reasons:
-            row, reason = next(iter(reasons.items()))
-            raise EvaluationError(f"{reason}, for {designs[row]}")
-        return self._collect(designs, rewards, reasons, before, interrupted=False)
+            return Answer(np.empty(0), {}), True, begun.end - begun.first
 
-    def _seeds(self, count: int) -> NDArray[np.uint64] | None:
-        return child_seeds(self._seed, self.calls, count) if self.task.stochastic else None
-
-    def _collect(
-        self, designs: DesignBatch, rewards: Floats, reasons: dict[int, str], before: int, interrupted: bool
-    ) -> Evaluation:
-        failed = np.zeros(len(rewards), np.bool_)
-        failed[list(reasons)] = True
-        self.failure_count += len(reasons)
-        failures = tuple(Failure(before + row + 1, designs[row], reason) for row, reason in reasons.items())
-        return Evaluation(np.where(failed, self.task.worst_reward, rewards), failed, failures, interrupted)
+    def _collect(self, begun: Begun, answer: Answer, interrupted: bool, unanswered: int) -> Evaluation:
+        """Count; `unanswered` calls were made, but Ctrl-C came before their answers."""
+        failed = np.zeros(len(answer.rewards), np.bool_)
+        failed[list(answer.reasons)] = True
+        failures = tuple(
+            Failure(self.calls + row + 1, begun.designs[row], reason)
+            for row, reason in answer.reasons.items()
+        )
+        self.calls += len(answer.rewards) + unanswered
+        self.cost += answer.cost
+        self.failure_count += len(failures)
+        rewards = np.where(failed, self.task.worst_reward, answer.rewards)
+        return Evaluation(rewards, failed, failures, interrupted, answer)
 
 
-def _describe(error: BaseException) -> str:
-    """Kind, message and line of an exception, for people who look for it."""
-    try:
-        message = str(error)
-    except Exception:
-        message = "(its message cannot be shown)"
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {message}{where}"
-
-
-def _split(outcomes: list[Outcome]) -> tuple[Floats, dict[int, str]]:
-    """Rewards float[n], NaN where there is none, and the reasons of those by row."""
-    reasons = {row: outcome for row, outcome in enumerate(outcomes) if isinstance(outcome, str)}
-    return np.array([math.nan if isinstance(o, str) else o for o in outcomes], dtype=np.float64), reasons
-
-
-def as_reward(value: Any) -> Outcome:
-    """A finite float, or what is wrong with what the objective returned."""
-    if isinstance(value, (str, bytes)) or value is None:
-        return f"returned {value!r} instead of a number"
-    try:
-        if np.ndim(value) != 0:
-            return f"returned an array of shape {np.shape(value)} instead of a number"
-        if isinstance(value, (complex, np.ndarray)) and np.asarray(value).dtype.kind not in "fiub":
-            raise TypeError
-        number = float(value)
-    except OverflowError:
-        return "returned a number too large for a float"
-    except (TypeError, ValueError):
-        return f"returned a {type(value).__name__} instead of a number"
-    return number if math.isfinite(number) else f"returned {number}"
-
-
-def as_rewards(given: Any, count: int) -> tuple[Floats, dict[int, str]]:
-    """Rewards float[count] from what a batch objective returned, and what is wrong with some of them."""
-    if isinstance(given, np.ndarray) and given.dtype.kind in "fiub" and given.shape == (count,):
-        rewards = given.astype(np.float64)
-        bad = np.flatnonzero(~np.isfinite(rewards)).tolist()
-        return rewards, {row: f"returned {rewards[row]}" for row in bad}
-    try:
-        values = [] if isinstance(given, (str, bytes, Mapping, Set)) else list(given)
-    except TypeError:
-        values = []
-    if len(values) != count:
-        what = f"{len(values)} rewards" if values else repr(given)[:80]
-        return _split([f"the batch objective returned {what} for {count} designs"] * count)
-    return _split([as_reward(value) for value in values])
+def _joined(known: Answer, more: Answer) -> Answer:
+    offset = len(known.rewards)
+    if not offset:
+        return more
+    reasons = {**known.reasons, **{offset + row: reason for row, reason in more.reasons.items()}}
+    return Answer(np.concatenate((known.rewards, more.rewards)), reasons, known.cost + more.cost)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from discodso.design import Design, DesignBatch
 from discodso.space import Space
+from discodso.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,10 @@ class Metrics:
 
 
 class Method(Protocol):
-    """A search method in the middle of a run."""
+    """A search method in the middle of a run.
+
+    A method whose runs are written to a folder also has `state` and `restore`; see `Resumable`.
+    """
 
     batch_size: int
 
@@ -41,6 +45,19 @@ class Method(Protocol):
 
     def tell(self, designs: Sequence[Design], rewards: ArrayLike) -> Metrics | None:
         """Rewards of designs, asked for or not, any number, in any order. Returns metrics after an update."""
+        ...
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """What can be saved and go on exactly as if nothing had happened: methods, and objectives that remember."""
+
+    def state(self) -> State:
+        """All that later steps depend on."""
+        ...
+
+    def restore(self, state: State) -> None:
+        """Go back to a state; KeyError, TypeError or ValueError if it belongs to something else."""
         ...
 
 

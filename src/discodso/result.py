@@ -23,6 +23,7 @@ class StopReason(Enum):
     TIME = "the time limit was reached; give a longer one to search on"
     INTERRUPTED = "interrupted by the user; the result holds all that was found until then"
     TRAINING = "training became non-finite and was stopped; the result holds all that was found until then"
+    EXECUTOR = "the executor that evaluates designs was lost; the result holds all that was found until then"
     DEAD_END = "a prefix was met that no token may continue; the result holds all that was found until then"
 
 
@@ -37,6 +38,11 @@ class Scored:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {"reward": self.reward, "call": self.call, "design": self.design.to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Scored:
+        """Inverse of `to_dict`; KeyError, TypeError or ValueError for anything else."""
+        return cls(Design.from_dict(data["design"]), float(data["reward"]), int(data["call"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +163,10 @@ class Ranking:
             known[scored.design] = scored
             taken += 1
         self._scored = sorted(known.values(), key=lambda s: (-s.reward, s.call))[: self.size]
+
+    def restore(self, scored: Iterable[Scored]) -> None:
+        """Hold these designs, which a ranking has held before."""
+        self._scored = list(scored)
 
     def __iter__(self) -> Iterable[Scored]:
         return iter(self._scored)

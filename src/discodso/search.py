@@ -1,51 +1,32 @@
-"""The loop round ask and tell: one call from a task to a result."""
+"""One call from a task to a result, and going on with what such a call has left in a folder."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from discodso.arrays import Floats
-from discodso.checks import require, require_integer, require_number
+from discodso import checkpoint
+from discodso.callbacks import Callbacks
+from discodso.checks import require
 from discodso.design import Design, DesignBatch
 from discodso.disco import DisCoSettings
-from discodso.errors import DeadEndError, DeclarationError, TrainingError
-from discodso.evaluation import Evaluation, Evaluator
-from discodso.method import Method, MethodSettings, Metrics
-from discodso.result import Failure, HistoryRow, Ranking, Result, StopReason
+from discodso.dispatch import Executor
+from discodso.errors import CheckpointError, DeclarationError
+from discodso.evaluation import Evaluator
+from discodso.loop import KIND, Limits, Plan, Run, Standing
+from discodso.method import MethodSettings
+from discodso.result import Result
+from discodso.rundir import RunFolder, require_unused
 from discodso.task import Task
 from discodso.trace import replay
 
-_FAILURES_KEPT = 100
+__all__ = ["Limits", "Plan", "continue_search", "search", "start_search"]
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When to stop.
-
-    Args:
-        budget: objective calls.
-        target: a reward that is good enough.
-        patience: objective calls without a better design.
-        time_limit: seconds.
-    """
-
-    budget: int
-    target: float | None = None
-    patience: int | None = None
-    time_limit: float | None = None
-
-    def __post_init__(self) -> None:
-        require_integer("budget", self.budget, 1)
-        if self.patience is not None:
-            require_integer("patience", self.patience, 1)
-        if self.target is not None:
-            require_number("target", self.target)
-        if self.time_limit is not None:
-            require_number("time_limit", self.time_limit, above=0)
+_METHOD_KINDS = {"DisCoSettings": "disco", "RandomSettings": "random"}
 
 
 def search(
@@ -60,7 +41,13 @@ def search(
     time_limit: float | None = None,
     top: int = 10,
     raise_on_failure: bool = False,
-    callback: Callable[[HistoryRow, Ranking], None] | None = None,
+    callback: Any = None,
+    executor: Executor | None = None,
+    design_seconds: float | None = None,
+    chunk_size: int | None = None,
+    overlap: bool = False,
+    out: str | Path | None = None,
+    checkpoint_seconds: float = 60.0,
 ) -> Result:
     """Search for the design of highest reward.
 
@@ -75,155 +62,146 @@ def search(
         time_limit: stop after so many seconds.
         top: how many distinct designs to keep.
         raise_on_failure: raise at the first failed evaluation instead of going on.
-        callback: called after every batch with its history row and the best designs so far.
+        callback: a function called after every batch with its history row and the best designs so far, a
+            `Callback`, or a list of these.
+        executor: evaluates the designs elsewhere: anything with `submit`, such as those of `discodso.executors`.
+            The result is the same, but that a target is looked at after every batch.
+        design_seconds: a design that takes longer has failed.
+        chunk_size: designs that travel together to a worker; chosen by the number of workers by default.
+        overlap: ask for the next batch before learning from this one, so that an executor is never idle. The
+            policy then learns one batch later.
+        out: folder for the run, which must be new or empty; `resume` goes on with it.
+        checkpoint_seconds: between checkpoints in that folder; there is one at the end in any case.
 
     Ctrl-C ends the search and returns what was found.
     """
-    require("task", task, isinstance(task, Task), "a Task")
     settings = DisCoSettings() if method is None else method
-    buildable = callable(getattr(settings, "build", None))
-    require("method", settings, buildable, "the settings of a method, such as DisCoSettings()")
-    require("callback", callback, callback is None or callable(callback), "a function")
     limits = Limits(budget, target, patience, time_limit)
-    require_integer("top", top, 1)
-    require_integer("seed", seed, 0)
-    for_method, for_objective = np.random.SeedSequence(int(seed)).spawn(2)
-    run = _Run(
-        limits,
-        settings.build(task.space, for_method),
-        Evaluator(task, for_objective, raise_on_failure=raise_on_failure),
-        Ranking(top),
-        callback,
+    plan = Plan(limits, seed, top, raise_on_failure, overlap, checkpoint_seconds, design_seconds, chunk_size)
+    return start_search(
+        task,
+        settings,
+        plan,
+        initial_designs=initial_designs,
+        callback=callback,
+        executor=executor,
+        out=out,
     )
-    first = None
+
+
+def start_search(
+    task: Task,
+    method: MethodSettings,
+    plan: Plan,
+    *,
+    initial_designs: Sequence[Design] = (),
+    callback: Any = None,
+    executor: Executor | None = None,
+    out: str | Path | None = None,
+    record: Mapping[str, Any] | None = None,
+) -> Result:
+    """`search` with a plan. `record` is what settings.toml of the folder shall hold."""
+    _require_parts(task, method)
+    callbacks = Callbacks(callback)
     if isinstance(initial_designs, Design):
         raise DeclarationError(
             "initial_designs must be a list of designs, got a single one; put it in a list"
         )
-    given = list(initial_designs or ())
-    if given:
-        encoded = task.space.encode(given)
-        replay(task.space, encoded)  # refuses designs that do not belong to the space
-        first = encoded.select(slice(0, budget))
-    stop, detail = run.until_stopped(first)
-    return run.result(stop, detail, int(seed))
+    first = _encoded(task, list(initial_designs or ()))
+    if out is not None:
+        require_unused(Path(out))
+    run = _run(task, method, plan, callbacks, executor, None)
+    if out is None:
+        return run.execute(Standing(first))
+    if record is None:
+        record = record_of(task, method, plan, initial_designs)
+    with RunFolder.create(out, record) as folder:
+        run.write_to(folder)
+        return run.execute(Standing(first))
 
 
-class _Run:
-    """The state of one search: counts, best designs and history; it lives as long as the search does."""
+def continue_search(
+    path: str | Path,
+    task: Task,
+    method: MethodSettings,
+    plan: Plan,
+    *,
+    initial_designs: Sequence[Design] = (),
+    callback: Any = None,
+    executor: Executor | None = None,
+    record: Mapping[str, Any] | None = None,
+) -> tuple[Result, str]:
+    """Go on with the run in a folder; also gives a sentence about a checkpoint that had to be passed over.
 
-    def __init__(
-        self,
-        limits: Limits,
-        method: Method,
-        evaluator: Evaluator,
-        ranking: Ranking,
-        callback: Callable[[HistoryRow, Ranking], None] | None,
-    ) -> None:
-        self.limits = limits
-        self.method = method
-        self.evaluator = evaluator
-        self.ranking = ranking
-        self.callback = callback
-        self.history: list[HistoryRow] = []
-        self.failures: list[Failure] = []
-        self.started = time.monotonic()
+    Task, method, plan and initial designs must be those that the run began with; the limits may be others.
+    `record` replaces the settings of the folder.
+    """
+    _require_parts(task, method)
+    callbacks = Callbacks(callback)
+    with RunFolder.reopen(path) as folder:
+        if not checkpoint.is_there(folder.path):  # killed before the first one
+            run = _run(task, method, plan, callbacks, executor, folder)
+            folder.take_history(0)
+            return run.execute(Standing(_encoded(task, list(initial_designs)))), ""
+        state, passed_over = checkpoint.load(folder.path, KIND)
+        run = _run(task, method, plan, callbacks, executor, folder)
+        standing = run.restore(state)
+        if plan.limits.budget < run.evaluator.calls:
+            raise CheckpointError(
+                f"{folder.path} has {run.evaluator.calls} calls already; the budget must be at least that"
+            )
+        if passed_over:
+            checkpoint.set_refused_aside(folder.path, KIND)
+        if record is not None:
+            folder.write_settings(record)
+        return run.execute(standing, resumed=True), passed_over
 
-    def until_stopped(self, first: DesignBatch | None) -> tuple[StopReason, str]:
-        """Run batches, beginning with the given designs, until a limit is reached."""
-        try:
-            while True:
-                room = self.limits.budget - self.evaluator.calls
-                designs = first if first is not None else self.method.ask(min(room, self.method.batch_size))
-                first = None
-                stop = self._batch(designs)
-                if stop is not None:
-                    return stop, self._detail()
-        except KeyboardInterrupt:
-            return StopReason.INTERRUPTED, ""
-        except TrainingError as error:
-            return StopReason.TRAINING, str(error)
-        except DeadEndError as error:
-            if not self.evaluator.calls:
-                raise
-            return StopReason.DEAD_END, str(error)
 
-    def _detail(self) -> str:
-        if self.ranking.best is None and self.failures:
-            return f"every evaluation failed, the first because the objective {self.failures[0].reason}"
-        return ""
+def record_of(
+    task: Task, method: MethodSettings, plan: Plan, initial_designs: Sequence[Design] = ()
+) -> dict[str, Any]:
+    """A run as settings, for its folder; a task or a method that is a Python object is named only."""
+    kind = _METHOD_KINDS.get(type(method).__name__)
+    own: dict[str, Any] = {"kind": "python", "name": type(method).__name__}
+    if kind is not None and is_dataclass(method) and not isinstance(method, type):
+        own = {"kind": kind, **asdict(method)}
+    first = {"initial_designs": [design.to_json() for design in initial_designs]} if initial_designs else {}
+    return {
+        "task": {"kind": "python", "name": task.name},
+        "method": own,
+        "run": {**plan.to_record(), **first},
+    }
 
-    def _batch(self, designs: DesignBatch) -> StopReason | None:
-        before = self.evaluator.calls
-        evaluation = self.evaluator.evaluate(designs, self._stop_inside_batch)
-        count = len(evaluation.rewards)
-        designs = designs.select(slice(0, count))
-        usable = np.where(evaluation.failed, -np.inf, evaluation.rewards)
-        self.ranking.add(designs, usable, before)
-        self.failures += evaluation.failures[: _FAILURES_KEPT - len(self.failures)]
-        stop = StopReason.INTERRUPTED if evaluation.interrupted else self._limit_reached()
-        metrics = None
-        try:
-            if count and stop is not StopReason.INTERRUPTED:
-                metrics = self.method.tell(designs, evaluation.rewards)
-        finally:
-            self._record(designs, evaluation, metrics)
-        return stop
 
-    def _stop_inside_batch(self, reward: float) -> bool:
-        reached = self.limits.target is not None and reward >= self.limits.target
-        return reached or self._out_of_time()
+def _require_parts(task: Any, method: Any) -> None:
+    require("task", task, isinstance(task, Task), "a Task")
+    buildable = callable(getattr(method, "build", None))
+    require("method", method, buildable, "the settings of a method, such as DisCoSettings()")
 
-    def _out_of_time(self) -> bool:
-        limit = self.limits.time_limit
-        return limit is not None and time.monotonic() - self.started >= limit
 
-    def _limit_reached(self) -> StopReason | None:
-        best = self.ranking.best
-        if best is not None and self.limits.target is not None and best.reward >= self.limits.target:
-            return StopReason.TARGET
-        if self.evaluator.calls >= self.limits.budget:
-            return StopReason.BUDGET
-        if self._out_of_time():
-            return StopReason.TIME
-        last_better = 0 if best is None else best.call
-        if self.limits.patience is not None and self.evaluator.calls - last_better >= self.limits.patience:
-            return StopReason.PATIENCE
+def _encoded(task: Task, given: list[Design]) -> DesignBatch | None:
+    if not given:
         return None
+    encoded = task.space.encode(given)
+    replay(task.space, encoded)  # refuses designs that do not belong to the space
+    return encoded
 
-    def _record(self, designs: DesignBatch, evaluation: Evaluation, metrics: Metrics | None) -> None:
-        rewards: Floats = evaluation.rewards[~evaluation.failed]
-        lengths = designs.design_lengths()
-        best = self.ranking.best
-        row = HistoryRow(
-            calls=self.evaluator.calls,
-            best=None if best is None else best.reward,
-            batch_best=float(rewards.max()) if len(rewards) else None,
-            mean=float((rewards / len(rewards)).sum()) if len(rewards) else None,
-            quantile=None if metrics is None else metrics.quantile,
-            entropy=None if metrics is None else metrics.entropy,
-            mean_length=float(lengths.mean()) if len(lengths) else None,
-            max_length=int(lengths.max()) if len(lengths) else None,
-            failures=self.evaluator.failure_count,
-            seconds=time.monotonic() - self.started,
-            cost=self.evaluator.measured_cost,
-        )
-        self.history.append(row)
-        if self.callback is not None:
-            self.callback(row, self.ranking)
 
-    def result(self, stop: StopReason, detail: str, seed: int) -> Result:
-        """Everything found so far."""
-        return Result(
-            best=self.ranking.best,
-            top=self.ranking.top,
-            history=tuple(self.history),
-            calls=self.evaluator.calls,
-            failure_count=self.evaluator.failure_count,
-            failures=tuple(self.failures),
-            stop=stop,
-            detail=detail,
-            seconds=time.monotonic() - self.started,
-            seed=seed,
-            cost=self.evaluator.measured_cost,
-        )
+def _run(
+    task: Task,
+    method: MethodSettings,
+    plan: Plan,
+    callbacks: Callbacks,
+    executor: Executor | None,
+    folder: RunFolder | None,
+) -> Run:
+    for_method, for_objective = np.random.SeedSequence(int(plan.seed)).spawn(2)
+    evaluator = Evaluator(
+        task,
+        for_objective,
+        raise_on_failure=plan.raise_on_failure,
+        executor=executor,
+        design_seconds=plan.design_seconds,
+        chunk_size=plan.chunk_size,
+    )
+    return Run(plan, method.build(task.space, for_method), evaluator, callbacks, folder)

@@ -29,6 +29,11 @@ class Task:
         name: for reports.
         cost_unit: what a batch objective counts besides calls, and returns as the cost of `Measured`, such as
             "episodes"; empty for nothing.
+        rows_independent: whether a batch objective rates each design as if it were alone, so that executors may
+            share a batch among them; otherwise it is called with whole batches, in the process of the search.
+
+    An objective that remembers something from call to call has methods `state` and `restore` (see `Resumable`) if
+    its runs are to be resumed, and stays in the process of the search.
     """
 
     space: Space
@@ -38,6 +43,7 @@ class Task:
     worst_reward: float = -math.inf
     name: str = "task"
     cost_unit: str = ""
+    rows_independent: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):

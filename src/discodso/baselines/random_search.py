@@ -19,6 +19,7 @@ from discodso.policy import Emission
 from discodso.prefix import Prefix
 from discodso.sampling import sample
 from discodso.space import Space
+from discodso.state import State, generator_state, restore_generator
 
 
 class _UniformWhereFinite:
@@ -103,3 +104,11 @@ class RandomSearch:
     def tell(self, designs: Sequence[Design], rewards: ArrayLike) -> Metrics | None:
         """Nothing to learn."""
         return None
+
+    def state(self) -> State:
+        """The random stream."""
+        return State({}, {"random": generator_state(self._rng)})
+
+    def restore(self, state: State) -> None:
+        """Go on from a state."""
+        restore_generator(self._rng, state.data["random"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,14 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_random_state, validate_data
 
 from discodso.arrays import Floats
-from discodso.checks import require_integer, require_number, require_one_of
+from discodso.checks import require, require_integer, require_number, require_one_of
+from discodso.config import RunSettings, read
 from discodso.disco import DisCoSettings
+from discodso.loop import Limits, Plan
 from discodso.method import Method
-from discodso.search import search
+from discodso.result import Result
+from discodso.rundir import SETTINGS
+from discodso.search import continue_search, start_search
 from discodso.space import Space
 from discodso.task import Task
 from discodso.tasks.regression import export
@@ -47,6 +53,17 @@ class _Continue:
         return self.method
 
 
+@dataclass(frozen=True)
+class _Running:
+    """How one fit runs: `before` are the settings of a run to go on with, `seed` that of the whole fit."""
+
+    before: RunSettings | None
+    plan: Plan | None
+    record: Mapping[str, Any] | None
+    callback: Any
+    seed: Any
+
+
 class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Find an equation y = f(X).
 
@@ -69,13 +86,14 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         warm_start: go on from the last fit instead of starting anew.
         threads: of the evaluator.
         random_state: seed.
+        out: folder for the run of the search, new or empty; `resume` goes on with what a lost process left there.
 
     Attributes:
         expression_: the chosen `Expression`; `str(model)`, `sympy()`, `latex()` and `export` translate it.
         front_: the front as a pandas DataFrame, or as `front_rows_`, a list of dictionaries, without pandas.
         candidates_: the front as `Candidate` objects.
         calls_, polish_calls_: evaluations of the search, and of polishing.
-        result_: the `Result` of the search.
+        result_, space_: the `Result` of the search, and the space that was searched.
     """
 
     def __init__(
@@ -100,6 +118,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         warm_start: bool = False,
         threads: int = 1,
         random_state: Any = None,
+        out: Any = None,
     ) -> None:
         self.library = library
         self.max_calls = max_calls
@@ -120,9 +139,34 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.threads = threads
         self.random_state = random_state
+        self.out = out
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DisCoRegressor:
         """Search for an equation; X[n, d] and y[n] must be finite numbers."""
+        return self.fit_run(X, y, sample_weight)
+
+    def resume(self, X: Any, y: Any, sample_weight: Any = None) -> DisCoRegressor:
+        """Go on with the run in `out`, on the same data; `max_calls` may have grown."""
+        return self.fit_run(X, y, sample_weight, resume=True)
+
+    def fit_run(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        resume: bool = False,
+        plan: Plan | None = None,
+        record: Mapping[str, Any] | None = None,
+        callback: Any = None,
+    ) -> DisCoRegressor:
+        """`fit` or `resume`, with what a settings file may ask for besides.
+
+        Args:
+            plan: further limits and intervals; budget and time limit are those of the estimator.
+            record: settings for the folder.
+            callback: watches the search.
+        """
         require_integer("max_calls", self.max_calls, 1)
         if self.max_time is not None:
             require_number("max_time", self.max_time, above=0)
@@ -140,9 +184,18 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         columns = tuple(map(str, names))
         if len(columns) != X.shape[1]:
             raise ValueError(f"column_names has {len(columns)} names, but X has {X.shape[1]} features")
-        rng = check_random_state(self.random_state)
+        before = None
+        if resume:
+            require("out", self.out, self.out is not None, "the folder of the run to go on with")
+            before = read(Path(self.out) / SETTINGS)
+        base = self.random_state if before is None else before.plan.seed
+        if self.out is not None and not isinstance(base, (int, np.integer)):
+            base = check_random_state(base).randint(2**31 - 1)  # a number that a resumed run can begin with
+        rng = check_random_state(base)
         training = self._training_rows(len(y), rng)
-        keeper = self._search(X[training], y[training], weights[training], int(rng.randint(2**31 - 1)))
+        running = _Running(before, plan, record, callback, base)
+        seed = int(rng.randint(2**31 - 1))
+        keeper = self._search(X[training], y[training], weights[training], seed, running)
         self._select(keeper, columns, X, y, weights / weights.sum(), training)
         return self
 
@@ -155,7 +208,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             chosen[rng.permutation(count)[: count // 4]] = False
         return chosen
 
-    def _search(self, X: Floats, y: Floats, weights: Floats, seed: int) -> FrontKeeper:
+    def _search(self, X: Floats, y: Floats, weights: Floats, seed: int, running: _Running) -> FrontKeeper:
         description = self._space()
         space = description.build(X.shape[1])
         own = tuple(o for o in description.operators if o.code < 0)
@@ -171,19 +224,38 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             keeper.best.update(getattr(self, "_front_before", {}))
             disco = before
         else:
-            disco = self._method().build(space, seed)
+            disco = self._method(running.before).build(space, seed)
         method: Method = disco
         if self.polish and self._squared:
             method = PolishingDisCo(disco, keeper, own, self.const_range)
-        task = Task(keeper.space, batch_objective=keeper, name="regression")
-        self.result_ = search(
-            task, budget=self.max_calls, seed=seed, method=_Continue(method), time_limit=self.max_time
-        )
+        task = Task(keeper.space, batch_objective=keeper, name="regression", rows_independent=False)
+        self.result_ = self._run(task, method, disco.settings, seed, running)
+        self.space_ = keeper.space
         self.calls_ = self.result_.calls
         self.polish_calls_ = method.polish_calls if isinstance(method, PolishingDisCo) else 0
         if self.warm_start:
             self._disco, self._front_before = disco, dict(keeper.best)
         return keeper
+
+    def _run(
+        self, task: Task, method: Method, settings: DisCoSettings, seed: int, running: _Running
+    ) -> Result:
+        plan = running.plan or (running.before.plan if running.before else Plan(Limits(self.max_calls)))
+        limits = replace(plan.limits, budget=self.max_calls, time_limit=self.max_time)
+        plan = replace(plan, limits=limits, seed=seed)
+        if running.before is not None:
+            limited = running.before.with_limits(self.max_calls, self.max_time)
+            result, _ = continue_search(
+                self.out, task, _Continue(method), plan, callback=running.callback, record=limited.record()
+            )
+            return result
+        record: dict[str, Any] = {"task": {"kind": "python", "name": type(self).__name__}}
+        if self.out is not None:
+            record |= {**(running.record or {}), "method": {"kind": "disco", **asdict(settings)}}
+            record["run"] = {**plan.to_record(), "seed": int(running.seed)}
+        return start_search(
+            task, _Continue(method), plan, callback=running.callback, out=self.out, record=record
+        )
 
     def _space(self) -> RegressionSpace:
         return RegressionSpace(
@@ -197,7 +269,9 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             max_constants=self.max_constants,
         )
 
-    def _method(self) -> DisCoSettings:
+    def _method(self, before: RunSettings | None) -> DisCoSettings:
+        if before is not None and isinstance(before.method, DisCoSettings):
+            return before.method  # the batch size follows the budget that the run began with
         if self.settings is not None:
             return self.settings
         return DisCoSettings(

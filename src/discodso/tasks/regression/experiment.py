@@ -6,12 +6,12 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from discodso.disco import DisCoSettings
+from discodso.dispatch import Executor, as_completed
 from discodso.errors import DeclarationError
 from discodso.result import HistoryRow, Ranking, Scored
 from discodso.search import search
@@ -104,7 +104,7 @@ def _key(record: dict[str, Any]) -> tuple[str, int, int, str]:
 
 
 def execute_all(
-    runs: Iterable[Run], path: Path, workers: int, report: Callable[[dict[str, Any], int, int], None]
+    runs: Iterable[Run], path: Path, executor: Executor, report: Callable[[dict[str, Any], int, int], None]
 ) -> list[dict[str, Any]]:
     """Execute what the file does not have yet, one JSON line for each run as it ends; returns all records."""
     wanted = list(runs)
@@ -114,19 +114,12 @@ def execute_all(
     if path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n"):
         with path.open("a") as file:  # a line that a crash cut short stays alone
             file.write("\n")
-    with ProcessPoolExecutor(workers) as pool:
-        futures = [pool.submit(execute, run) for run in missing]
-        try:
-            for count, future in enumerate(as_completed(futures), start=1):
-                record = future.result()
-                if record["stop"] == "interrupted":  # half a run is none; it is done again next time
-                    raise KeyboardInterrupt
-                with path.open("a") as file:
-                    file.write(json.dumps(record) + "\n")
-                report(record, count, len(missing))
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    for count, record in enumerate(as_completed(executor, execute, missing), start=1):
+        if record["stop"] == "interrupted":  # half a run is none; it is done again next time
+            raise KeyboardInterrupt
+        with path.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+        report(record, count, len(missing))
     keys = {run.key for run in wanted}
     return [record for record in read_records(path) if _key(record) in keys]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ import numpy as np
 from discodso.arrays import Floats
 from discodso.design import Design, DesignBatch
 from discodso.space import Space
+from discodso.state import State
 from discodso.tasks.regression.export import text
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.task import Fit
@@ -57,6 +59,26 @@ class FrontKeeper:
             if math.isfinite(reward) and reward > self.best.get(level, (self._floor, None))[0]:
                 self.best[level] = (reward, designs[row])
         return rewards
+
+    def state(self) -> State:
+        """The front, and a mark of the data, so that it is not gone on with on other data."""
+        rows = [[level, reward, design.to_dict()] for level, (reward, design) in self.best.items()]
+        return State({}, {"best": rows, "data": self._data_mark()})
+
+    def restore(self, state: State) -> None:
+        """Go on from a state on the same data."""
+        if state.data["data"] != self._data_mark():
+            raise ValueError("the data are not those of the run")
+        self.best = {
+            float(level): (float(reward), Design.from_dict(design))
+            for level, reward, design in state.data["best"]
+        }
+
+    def _data_mark(self) -> str:
+        digest = hashlib.sha256()
+        for array in (self.fit.columns, self.fit.target, self.fit.weights):
+            digest.update(repr(array.shape).encode() + array.tobytes())
+        return digest.hexdigest()[:16]
 
     @property
     def _floor(self) -> float:

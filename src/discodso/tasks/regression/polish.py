@@ -12,6 +12,7 @@ from discodso.arrays import Floats
 from discodso.design import Design, DesignBatch
 from discodso.disco import DisCo
 from discodso.method import Metrics
+from discodso.state import State
 from discodso.tasks.regression.evaluator import affine
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.front import FrontKeeper
@@ -106,6 +107,19 @@ class PolishingDisCo:
         self.polish_calls += len(batch)
         both = DesignBatch.concatenate((self.disco.space.encode(designs), batch))
         return self.disco.tell(both, np.concatenate((told, self.keeper(batch))))
+
+    def state(self) -> State:
+        """Of the method inside, and which skeletons were polished from where."""
+        seen = [[list(skeleton), reward] for skeleton, reward in self._seen.items()]
+        own = State({}, {"polish_calls": self.polish_calls, "seen": seen})
+        return State.of_parts({"disco": self.disco.state(), "polishing": own})
+
+    def restore(self, state: State) -> None:
+        """Go on from a state."""
+        self.disco.restore(state.part("disco"))
+        own = state.part("polishing").data
+        self.polish_calls = int(own["polish_calls"])
+        self._seen = {tuple(skeleton): float(reward) for skeleton, reward in own["seen"]}
 
     def _polished(self, designs: Sequence[Design], rewards: Floats) -> list[Design]:
         fit = self.keeper.fit

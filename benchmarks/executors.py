@@ -1,0 +1,239 @@
+"""Executors on 4,000 designs of an objective that computes for 5 ms: wall time, overhead, and equal results.
+
+Serial, two worker processes, a Dask scheduler with two workers in processes of their own, and Ray with two local
+nodes. Each design costs a fixed number of rounds of hashing, set so that one takes 5 ms of CPU time here. Then the
+overhead of the evaluator for a batch objective that costs nothing, and what `overlap` is worth.
+
+    python benchmarks/executors.py         prints, and writes benchmarks/results/executors.json and executors.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discodso import DisCoSettings, OpenSequence, RandomSettings, Space, Task, Token, search
+from discodso.baselines.random_search import RandomSearch
+from discodso.evaluation import Evaluator
+from discodso.executors import Dask, Processes, Ray
+
+RESULTS = Path(__file__).parent / "results"
+SPACE = Space([Token("v", range=(0, 1)), Token("w", range=(0, 1)), Token("d")], OpenSequence(1, 6))
+
+
+class Hashing:
+    """An objective of a fixed amount of work."""
+
+    def __init__(self, rounds: int) -> None:
+        self.rounds = rounds
+
+    def __call__(self, design: Any) -> float:
+        """A number that depends on the design and took the work."""
+        digest = design.to_json().encode()
+        for _ in range(self.rounds):
+            digest = hashlib.sha256(digest).digest()
+        return int.from_bytes(digest[:4], "little") / 2**32
+
+
+class Waiting:
+    """An objective that waits, as for an instrument or another machine; other work here does not slow it."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __call__(self, design: Any) -> float:
+        """The length, after a while."""
+        time.sleep(self.seconds)
+        return float(len(design))
+
+
+def rounds_for(seconds: float) -> int:
+    """Rounds of hashing that take so much CPU time."""
+    rounds, design = 20_000, next(iter(RandomSearch(SPACE, RandomSettings(1), seed=0).ask(1)))
+    times = []
+    for _ in range(9):
+        started = time.process_time()
+        Hashing(rounds)(design)
+        times.append(time.process_time() - started)
+    return round(rounds * seconds / float(np.median(times)))
+
+
+@contextmanager
+def dask_cluster(workers: int) -> Any:
+    """The address of a scheduler with workers, all in processes of their own."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        file = Path(folder) / "scheduler.json"
+        scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
+        worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--nthreads", "1", "--no-dashboard"]
+        commands = [[*scheduler, "--scheduler-file", str(file)]]
+        commands += [[*worker, "--scheduler-file", str(file), "--local-directory", folder]] * workers
+        for command in commands:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+        while not file.exists():
+            time.sleep(0.05)
+        yield json.loads(file.read_text())["address"]
+
+
+@contextmanager
+def ray_nodes(nodes: int) -> Any:
+    """Ray with several nodes on this machine, one processor each."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster()
+    for _ in range(nodes):
+        cluster.add_node(num_cpus=1, include_dashboard=False)
+    ray.init(address=cluster.address, log_to_driver=False, configure_logging=False)
+    try:
+        yield Ray()
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+def comparable(result: Any) -> dict[str, Any]:
+    """All of a result but the clock."""
+    data = result.to_dict()
+    for part in (data, *data["history"]):
+        part.pop("seconds")
+    return dict(data)
+
+
+def measure(designs: int, milliseconds: float, kinds: list[str], waiting: bool) -> dict[str, Any]:
+    """One table."""
+    seconds = milliseconds / 1000
+    task = Task(SPACE, Waiting(seconds) if waiting else Hashing(rounds_for(seconds)))
+    rows: list[dict[str, Any]] = []
+    reference: dict[str, Any] = {}
+    for kind in kinds:
+        with ExitStack() as stack:
+            executor: Any = None
+            if kind == "processes":
+                executor = stack.enter_context(Processes(2))
+            elif kind == "dask":
+                executor = stack.enter_context(Dask(stack.enter_context(dask_cluster(2))))
+                while executor.workers < 2:
+                    time.sleep(0.05)
+            elif kind == "ray":
+                executor = stack.enter_context(ray_nodes(2))
+            warm = RandomSettings(100)
+            search(task, budget=100, method=warm, executor=executor)
+            load = os.getloadavg()[0]
+            started = time.perf_counter()
+            result = search(task, budget=designs, seed=1, method=RandomSettings(400), executor=executor)
+            wall = time.perf_counter() - started
+        reference = reference or comparable(result)
+        workers = 1 if kind == "serial" else 2
+        rows.append(
+            {
+                "executor": kind,
+                "workers": workers,
+                "wall_seconds": round(wall, 2),
+                "speedup": round(rows[0]["wall_seconds"] / wall, 2) if rows else 1.0,
+                "overhead_microseconds": round((wall * workers / designs - milliseconds / 1000) * 1e6),
+                "same_result": comparable(result) == reference,
+                "load_before": round(load, 2),
+            }
+        )
+        print(json.dumps(rows[-1]), flush=True)
+    what = "waiting" if waiting else "computing"
+    return {"designs": designs, "objective": what, "objective_milliseconds": milliseconds, "rows": rows}
+
+
+def batch_overhead(designs: int = 100_000) -> float:
+    """Microseconds for each design that the evaluator adds to a batch objective that costs nothing."""
+    rewards = np.zeros(1000)
+    task = Task(SPACE, batch_objective=lambda batch: rewards)
+    batch = RandomSearch(SPACE, RandomSettings(1000), seed=0).ask()
+    evaluator = Evaluator(task, np.random.SeedSequence(0))
+    started = time.process_time()
+    for _ in range(designs // 1000):
+        evaluator.evaluate(batch)
+    return (time.process_time() - started) / designs * 1e6
+
+
+def overlap_gain(milliseconds: float = 1.0, budget: int = 2000) -> dict[str, float]:
+    """Wall seconds and best reward of DisCo on two processes, without and with asking ahead."""
+    task = Task(SPACE, Hashing(rounds_for(milliseconds / 1000)))
+    found: dict[str, float] = {"objective_milliseconds": milliseconds, "designs": budget}
+    for overlap in (False, True):
+        with Processes(2) as executor:
+            search(task, budget=200, method=DisCoSettings(), executor=executor)
+            started = time.perf_counter()
+            search(task, budget=budget, method=DisCoSettings(), executor=executor, overlap=overlap)
+            found["overlap" if overlap else "plain"] = round(time.perf_counter() - started, 2)
+    return found
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--designs", type=int, default=4000)
+    parser.add_argument("--milliseconds", type=float, default=5.0)
+    parser.add_argument("--kinds", default="serial,processes,dask,ray")
+    parser.add_argument("--objectives", default="computing,waiting", help="the former needs a quiet machine")
+    parser.add_argument("--dry", action="store_true", help="write nothing")
+    given = parser.parse_args()
+    kinds = given.kinds.split(",")
+    wanted = given.objectives.split(",")
+    tables = [measure(given.designs, given.milliseconds, kinds, what == "waiting") for what in wanted]
+    found: dict[str, Any] = {
+        "tables": tables,
+        "batch_objective_overhead_microseconds": round(batch_overhead(), 3),
+    }
+    found["overlap"] = overlap_gain()
+    found["machine"] = {
+        "processors": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+    }
+    lines = [f"`python benchmarks/executors.py` on {os.cpu_count()} processors."]
+    for table in tables:
+        lines += [
+            "",
+            f"{table['designs']} designs, each {table['objective_milliseconds']:g} ms of {table['objective']}:",
+            "",
+            "| executor | workers | wall s | speed-up | overhead a design, us | same result | load before |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        lines += [
+            f"| {r['executor']} | {r['workers']} | {r['wall_seconds']} | {r['speedup']} | "
+            f"{r['overhead_microseconds']} | {'yes' if r['same_result'] else 'NO'} | {r['load_before']} |"
+            for r in table["rows"]
+        ]
+    gain = found["overlap"]
+    lines += [
+        "",
+        "Overhead is wall time times workers, less the objective; what else the machine does counts into it.",
+        f"The evaluator adds {found['batch_objective_overhead_microseconds']} us a design to a batch objective "
+        "that costs nothing (100,000 designs, batches of 1000, in-process).",
+        f"Asking ahead: {gain['plain']} s without, {gain['overlap']} s with, for {gain['designs']} designs of "
+        f"{gain['objective_milliseconds']:g} ms of computing, two processes.",
+    ]
+    if any(row["load_before"] > 0.5 for table in tables for row in table["rows"]):
+        lines.append(
+            "The machine had other work to do meanwhile (see the load), "
+            "so times are upper limits and ratios are rough."
+        )
+    print("\n".join(lines))
+    if not given.dry:
+        (RESULTS / "executors.json").write_text(json.dumps(found, indent=1) + "\n")
+        (RESULTS / "executors.md").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

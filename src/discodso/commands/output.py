@@ -1,0 +1,143 @@
+"""Printing results, and the exit codes that go with them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from discodso.result import Result
+    from discodso.runs import Outcome
+    from discodso.space import Space
+    from discodso.tasks.regression.estimator import DisCoRegressor
+
+EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
+
+
+def callbacks_for(as_json: bool, events: Path | None, tensorboard: Path | None) -> list[Any]:
+    """What watches a run of the command line."""
+    from discodso.callbacks import JsonLines, RichProgress, TensorBoard
+
+    chosen: list[Any] = [] if as_json else [RichProgress()]
+    if events is not None:
+        chosen.append(JsonLines(events))
+    if tensorboard is not None:
+        chosen.append(TensorBoard(tensorboard))
+    return chosen
+
+
+def show_outcome(outcome: Outcome, as_json: bool, plot: Path | None = None) -> None:
+    """Print what came of a run, and leave with an exit code that tells a program about it."""
+    if outcome.note:
+        print(f"discodso: {outcome.note}; the checkpoint before it was used", file=sys.stderr)
+    if outcome.model is not None and outcome.data is not None:
+        _show_fit(outcome, as_json)
+        if plot is not None:  # last, so that a picture that cannot be written costs nothing
+            from discodso.tasks.regression.picture import draw
+
+            draw(outcome.model, outcome.data, plot)
+    else:
+        _show_result(outcome.result, outcome.space, as_json)
+    leave(outcome.result, found=outcome.model is not None)
+
+
+def leave(result: Result, found: bool = False) -> None:
+    """Exit codes: 130 after Ctrl-C, 1 for a run that broke down or found nothing."""
+    from discodso.result import StopReason
+
+    if result.stop is StopReason.INTERRUPTED:
+        raise typer.Exit(EXIT_INTERRUPTED)
+    broken = (StopReason.TRAINING, StopReason.DEAD_END, StopReason.EXECUTOR)
+    if result.stop in broken or (result.best is None and not found):
+        raise typer.Exit(EXIT_ERROR)
+
+
+def _show_result(result: Result, space: Space, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(result.to_dict(), allow_nan=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    if result.best is None:
+        console.print("No evaluation succeeded.")
+    else:
+        table = Table("reward", "call", "design", title="best designs", title_justify="left")
+        for scored in result.top[:5]:
+            table.add_row(f"{scored.reward:.6f}", str(scored.call), space.render(scored.design))
+        console.print(table)
+        console.print(f"best reward {result.best.reward:.6f} at call {result.best.call}", highlight=False)
+    console.print(
+        f"{result.calls} objective calls, {result.failure_count} failed, {result.seconds:.1f} s: "
+        f"{result.sentence}",
+        highlight=False,
+        soft_wrap=True,
+        markup=False,
+    )
+
+
+def _show_fit(outcome: Outcome, as_json: bool) -> None:
+    model, data = outcome.model, outcome.data
+    assert model is not None
+    assert data is not None
+    score = float(model.score(data.X, data.y))
+    if not as_json:
+        _show_model(model, data.target, score)
+        return
+    print(
+        json.dumps(
+            {
+                "target": data.target,
+                "expression": str(model),
+                "latex": model.latex(),
+                "design": model.expression_.design.to_dict(),
+                "r2": score,
+                "calls": model.calls_,
+                "polish_calls": model.polish_calls_,
+                "stop": outcome.result.stop.name.lower(),
+                "front": model.front_rows_,
+            },
+            allow_nan=False,
+        )
+    )
+
+
+def _show_model(model: DisCoRegressor, target: str, score: float) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from discodso.tasks.regression import export
+
+    out = Console()
+    shown = Table(
+        "complexity", "loss", "held-out loss", "", "expression", title="front", title_justify="left"
+    )
+    width = max(20, out.width - 55)  # the other columns must not be squeezed
+    for row in model.front_rows_:
+        held_out = "-" if row["validation_loss"] is None else f"{row['validation_loss']:.4g}"
+        mark = "chosen" if row["chosen"] else ("" if row["finite"] else "not finite")
+        shown.add_row(
+            f"{row['complexity']:g}",
+            f"{row['loss']:.4g}",
+            held_out,
+            mark,
+            shortened(row["expression"], width),
+        )
+    out.print(shown)
+    out.print(f"{target} = {model}", highlight=False, soft_wrap=True, markup=False)
+    simple = export.simplified(model.expression_)
+    out.print(f"simplified: {simple}", highlight=False, soft_wrap=True, markup=False)
+    out.print(
+        f"R2 {score:.6f} on all rows, {model.calls_} objective calls and {model.polish_calls_} for polishing",
+        highlight=False,
+    )
+
+
+def shortened(text: str, width: int) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,86 @@
+"""The command show: what a run has found and how it stands, also while it runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def standing(folder: Path) -> dict[str, Any]:
+    """How the run in a folder stands, for JSON."""
+    from dataclasses import asdict
+
+    from discodso.rundir import HISTORY, is_running, read_history, read_settings, read_top, require_run_folder
+
+    require_run_folder(folder)
+    settings = read_settings(folder / "settings.toml")
+    history = read_history(folder / HISTORY)
+    top = read_top(folder) or {}
+    running = is_running(folder)
+    ended = None if running else top.get("stop")
+    return {
+        "folder": str(folder),
+        "task": settings.get("task"),
+        "budget": settings.get("run", {}).get("budget"),
+        "state": "running" if running else ("ended" if ended else "stopped"),
+        "stop": ended,
+        "stop_sentence": top.get("stop_sentence") if ended else None,
+        "batches": len(history),
+        "last": asdict(history[-1]) if history else None,
+        "top": top.get("top", []),
+        "failures": top.get("failures", []),
+    }
+
+
+def show(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+) -> None:
+    """Print what a run has found and how it stands, also while it runs."""
+    found = standing(folder)
+    if as_json:
+        print(json.dumps(found, allow_nan=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+
+    def say(line: str) -> None:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+    task = found["task"] if isinstance(found["task"], dict) else {}
+    say(f"{folder}: {task.get('kind', 'unknown')} task {task.get('name') or task.get('task') or ''}".rstrip())
+    last = found["last"]
+    if last is None:
+        say("no batch has been evaluated yet")
+    else:
+        best = "none" if last["best"] is None else f"{last['best']:.6g}"
+        say(
+            f"{last['calls']} of {found['budget']} objective calls in {last['seconds']:.1f} s, "
+            f"{last['failures']} failed, best reward {best}"
+        )
+    if found["top"]:
+        table = Table("reward", "call", "design", title="best designs", title_justify="left")
+        for scored in found["top"][:5]:
+            table.add_row(f"{scored['reward']:.6g}", str(scored["call"]), _design(scored["design"]))
+        console.print(table)
+    if found["failures"]:
+        say(f"the first failure: the objective {found['failures'][0]['reason']}")
+    if found["state"] == "running":
+        say("it is running")
+    elif found["state"] == "ended":
+        say(f"it has ended: {found['stop_sentence']}")
+    else:
+        say(f"it is not running and has not ended; go on with it by `discodso resume {folder}`")
+
+
+def _design(data: Any) -> str:
+    from rich.markup import escape
+
+    from discodso.design import Design
+
+    return escape(str(Design.from_dict(data)))

@@ -1,0 +1,99 @@
+"""The files that `discodso init` writes."""
+
+_RUN = """
+[run]
+budget = {budget}          # objective calls
+seed = 0                   # the same seed gives the same run
+# target = 0.999           # stop at this reward
+# patience = 20000         # stop after so many calls without a better design
+# time_limit = 3600.0      # seconds
+# top = 10                 # designs to keep
+# checkpoint_seconds = 60.0
+"""
+
+_EXECUTOR = """
+[executor]                 # where designs are evaluated
+kind = "none"              # none (this process), threads, processes, dask, ray
+# workers = 4              # of threads, processes, or a Ray on this machine
+# address = "tcp://10.0.0.1:8786"   # of a Dask scheduler or a Ray cluster
+"""
+
+_METHOD = """
+[method]
+kind = "disco"             # or "random"
+batch_size = 100           # N, designs for one update
+learning_rate = 0.001
+entropy_coefficient = 0.01
+risk_factor = 0.2          # epsilon, the share of a batch that teaches
+# queue_size = 0           # best designs to imitate as well
+
+[method.policy]
+# cell = "lstm"            # or "gru"
+# units = 32
+# learn_scale = false      # let the network set the scale of values
+# inputs = ["previous", "position"]
+"""
+
+_REGRESSION = """# An equation for a column of a table.
+
+[task]
+kind = "regression"
+table = "data.csv"         # with a header line
+target = "y"               # the column to explain
+# ignore = ["id"]
+# library = ["add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", "const"]
+# max_length = 32
+# const_range = [-inf, inf]
+# metric = "nmse"          # nmse, nrmse, mae, r2
+# selection = "auto"       # auto, accuracy, validation, complexity
+# polish = true            # fit constants with SciPy
+# threads = 1
+
+# [method] may be given as for other tasks; without it, it follows the budget.
+"""
+
+_BITSTRING = """# The paper's parameterised bitstring: hidden bits, each with a hidden number.
+
+[task]
+kind = "bitstring"
+length = 10
+alpha = 0.9                # weight of the bits against the numbers
+objective = "f1"           # f1 has many local maxima, f2 jumps
+"""
+
+_CUSTOM = """# A task of one's own.
+
+[task]
+kind = "custom"
+task = "my_task:task"      # module:attribute, a Task or a function that returns one
+# path = "."               # folder of the module; the current one by default
+# [task.arguments]         # of the function
+"""
+
+TEMPLATES = {
+    "regression": _REGRESSION + _RUN.format(budget=100_000),
+    "bitstring": _BITSTRING + _METHOD + _RUN.format(budget=50_000) + _EXECUTOR,
+    "custom": _CUSTOM + _METHOD + _RUN.format(budget=10_000) + _EXECUTOR,
+}
+
+CUSTOM_TASK = '''"""A drive train: any number of stages, each with a ratio of its own."""
+
+from discodso import OpenSequence, Space, Task, Token
+
+space = Space(
+    [Token("gears", range=(0.2, 5.0), scale="log"), Token("belt", range=(0.5, 2.0)), Token("coupling")],
+    OpenSequence(min_length=1, max_length=6),
+)
+
+
+def objective(design):
+    """Hit a total ratio of 12 with little loss; rewards are maximised."""
+    ratio, efficiency = 1.0, 1.0
+    for name, value in design:
+        ratio *= value or 1.0
+        efficiency *= {"gears": 0.97, "belt": 0.95, "coupling": 0.999}[name]
+    return efficiency - abs(ratio - 12) / 12
+
+
+task = Task(space, objective, name="drive train")
+'''

@@ -1,0 +1,243 @@
+"""From settings to a result: building the task that they name, running it, and going on with a folder."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discodso.config import (
+    BitstringTable,
+    CustomTable,
+    PythonTable,
+    RegressionTable,
+    RunSettings,
+    read,
+)
+from discodso.disco import DisCoSettings
+from discodso.dispatch import Executor
+from discodso.errors import DeclarationError, DiscodsoError, SettingsError
+from discodso.executors import make_executor
+from discodso.method import MethodSettings
+from discodso.result import Result
+from discodso.rundir import SETTINGS, read_settings, require_run_folder
+from discodso.search import continue_search, start_search
+from discodso.space import Space
+from discodso.task import Task
+from discodso.tasks.bitstring import bitstring
+
+if TYPE_CHECKING:
+    from discodso.tasks.regression.data import Table
+    from discodso.tasks.regression.estimator import DisCoRegressor
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run.
+
+    Attributes:
+        result: of the search.
+        space: that was searched.
+        model, data: of a regression.
+        note: a sentence for the user, such as that a damaged checkpoint was passed over.
+    """
+
+    result: Result
+    space: Space
+    model: DisCoRegressor | None = None
+    data: Table | None = None
+    note: str = ""
+
+
+def run_settings(settings: RunSettings, *, out: str | Path | None = None, callback: Any = None) -> Outcome:
+    """Do what a settings file says."""
+    settings = _with_whole_paths(settings)
+    if isinstance(settings.task, RegressionTable):
+        return _fit(settings, out, resume=False, callback=callback)
+    task = build_task(settings)
+    with ExitStack() as stack:
+        executor = _executor(settings, stack)
+        result = start_search(
+            task,
+            settings.method or DisCoSettings(),
+            settings.plan,
+            initial_designs=settings.initial_designs,
+            callback=callback,
+            executor=executor,
+            out=out,
+            record=settings.record(),
+        )
+    return Outcome(result, task.space)
+
+
+def resume(
+    folder: str | Path,
+    *,
+    budget: int | None = None,
+    time_limit: float | None = None,
+    task: Task | None = None,
+    method: MethodSettings | None = None,
+    executor: Executor | None = None,
+    callback: Any = None,
+) -> Result:
+    """Go on with the run in a folder, exactly as if it had never stopped.
+
+    Args:
+        folder: `out` of the run.
+        budget: objective calls in all; that of the run by default.
+        time_limit: seconds in all, those before included.
+        task: for runs that began in Python, the same task again.
+        method: for runs that began with a method of one's own, its settings.
+        executor: evaluates designs elsewhere; that of the settings by default.
+        callback: watches the run; see `search`.
+    """
+    return resume_run(
+        folder,
+        budget=budget,
+        time_limit=time_limit,
+        task=task,
+        method=method,
+        executor=executor,
+        callback=callback,
+    ).result
+
+
+def resume_run(
+    folder: str | Path,
+    *,
+    budget: int | None = None,
+    time_limit: float | None = None,
+    task: Task | None = None,
+    method: MethodSettings | None = None,
+    executor: Executor | None = None,
+    callback: Any = None,
+) -> Outcome:
+    """`resume`, with all that came of it."""
+    path = Path(folder)
+    require_run_folder(path)
+    settings = read(path / SETTINGS).with_limits(budget, time_limit)
+    if isinstance(settings.task, RegressionTable):
+        return _fit(settings, path, resume=True, callback=callback)
+    if task is None:
+        if isinstance(settings.task, PythonTable):
+            raise SettingsError(
+                f"{path} is of a run that began in Python; go on with it there, by resume({str(path)!r}, task=...)"
+            )
+        task = build_task(settings)
+    chosen = method or settings.method
+    if chosen is None and "method" in read_settings(path / SETTINGS):
+        raise SettingsError(f"{path} is of a run with a method of one's own; hand it to resume as method=...")
+    with ExitStack() as stack:
+        result, note = continue_search(
+            path,
+            task,
+            chosen or DisCoSettings(),
+            settings.plan,
+            initial_designs=settings.initial_designs,
+            callback=callback,
+            executor=executor or _executor(settings, stack),
+            record=None if method is not None else _kept_method(settings, path),
+        )
+    return Outcome(result, task.space, note=note)
+
+
+def _kept_method(settings: RunSettings, path: Path) -> dict[str, Any]:
+    """The settings of a run that goes on, with its new limits."""
+    return {**settings.record(), **{k: v for k, v in read_settings(path / SETTINGS).items() if k == "method"}}
+
+
+def build_task(settings: RunSettings) -> Task:
+    """The task that settings name."""
+    table = settings.task
+    if isinstance(table, BitstringTable):
+        seed = settings.plan.seed if table.seed is None else table.seed
+        return bitstring(table.length, table.alpha, table.objective, seed)
+    if isinstance(table, CustomTable):
+        return load_task(table.task, table.path, table.arguments)
+    raise SettingsError(f"task.kind {table.kind!r} cannot be built from settings")
+
+
+def load_task(name: str, path: str | None = None, arguments: dict[str, Any] | None = None) -> Task:
+    """A task by "module:attribute": a Task, or a function that returns one.
+
+    Args:
+        path: folder to import the module from; the current one by default.
+    """
+    module_name, colon, attribute = name.partition(":")
+    if not colon or not module_name or not attribute:
+        raise DeclarationError(f"a task is named as module:attribute, got {name!r}")
+    place = str(Path.cwd() if path is None else Path(path))
+    if place not in sys.path:
+        sys.path.insert(0, place)
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+        if not isinstance(found, Task) and callable(found):
+            found = found(**(arguments or {}))
+        elif arguments:
+            raise DeclarationError(f"{name} is a task and takes no arguments; name a function that makes one")
+    except DiscodsoError:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise DeclarationError(f"the task {name} cannot be loaded: {what}") from None
+    if not isinstance(found, Task):
+        raise DeclarationError(f"{name} must be a Task or a function that returns one, got {found!r:.60}")
+    return found
+
+
+def _fit(settings: RunSettings, out: str | Path | None, resume: bool, callback: Any) -> Outcome:
+    # Here, because scikit-learn and SymPy take longer to import than a short run of another task.
+    from discodso.tasks.regression.data import read_table
+    from discodso.tasks.regression.estimator import LIBRARY, DisCoRegressor
+
+    table = settings.task
+    if settings.executor.kind != "none":
+        raise SettingsError(
+            "executor.kind must be 'none' for a regression, which evaluates here; see task.threads"
+        )
+    if settings.method is not None and not isinstance(settings.method, DisCoSettings):
+        raise SettingsError("method.kind must be 'disco' for a regression")
+    if settings.initial_designs:
+        raise SettingsError("run.initial_designs cannot be given for a regression")
+    data = read_table(table.table, table.target, tuple(table.ignore))
+    own = table.model_dump(exclude={"kind", "table", "target", "ignore", "library"})
+    model = DisCoRegressor(
+        library=LIBRARY if table.library is None else tuple(table.library),
+        max_calls=settings.plan.limits.budget,
+        max_time=settings.plan.limits.time_limit,
+        settings=settings.method,
+        column_names=data.columns,
+        random_state=settings.plan.seed,
+        out=out,
+        **own,
+    )
+    model.fit_run(
+        data.X, data.y, resume=resume, plan=settings.plan, record=settings.record(), callback=callback
+    )
+    return Outcome(model.result_, model.space_, model, data)
+
+
+def _executor(settings: RunSettings, stack: ExitStack) -> Any:
+    table = settings.executor
+    executor = make_executor(table.kind, table.workers, table.address)
+    if executor is not None:
+        close: Callable[[], None] = executor.close
+        stack.callback(close)
+    return executor
+
+
+def _with_whole_paths(settings: RunSettings) -> RunSettings:
+    """Paths from the root, so that a run can be gone on with from anywhere."""
+    table = settings.task
+    if isinstance(table, RegressionTable):
+        return replace(settings, task=table.model_copy(update={"table": str(Path(table.table).resolve())}))
+    if isinstance(table, CustomTable):
+        place = str(Path(table.path or ".").resolve())
+        return replace(settings, task=table.model_copy(update={"path": place}))
+    return settings

@@ -1,0 +1,56 @@
+"""Killing runs at random moments: a helper for every task whose runs can be resumed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def comparable(result: Any) -> dict[str, Any]:
+    """All of a result but the clock."""
+    data = result.to_dict()
+    for part in (data, *data["history"]):
+        part.pop("seconds")
+    return data
+
+
+def _begin(start: Callable[[Path], Any], folder: Path) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    start(folder)
+
+
+def kill_after(start: Callable[[Path], Any], folder: Path, seconds: float) -> bool:
+    """Run `start(folder)` in a forked process and kill it -9 after so long; whether it was still running."""
+    process = multiprocessing.get_context("fork").Process(target=_begin, args=(start, folder))
+    process.start()
+    process.join(seconds)
+    alive = process.is_alive()
+    if alive:
+        os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    return alive
+
+
+def killed_and_resumed(
+    start: Callable[[Path], Any], resume: Callable[[Path], Any], folder: Path, seconds: float
+) -> tuple[Any, bool]:
+    """What `resume(folder)` gives after a kill, and whether the kill came before the end.
+
+    A run that was killed before it wrote its settings has left nothing, and is started again.
+    """
+    killed = kill_after(start, folder, seconds)
+    if not (folder / "settings.toml").exists():
+        return start(folder), killed
+    return resume(folder), killed
+
+
+def duration(start: Callable[[Path], Any], folder: Path) -> tuple[Any, float]:
+    """The undisturbed run, and how long it takes."""
+    started = time.monotonic()
+    result = start(folder)
+    return result, time.monotonic() - started
