@@ -31,7 +31,7 @@ SEEDS = (0, 1, 2)
 TUNED = {
     "CartPole-v1": "--calls 10000",
     "MountainCar-v0": "--calls 20000",
-    "Acrobot-v1": "--calls 60000 --episodes 200 --restart-after 5000",
+    "Acrobot-v1": "--calls 40000 --episodes 1000 --restart-after 5000",
 }
 LUNAR_LANDER = (
     "LunarLander-v3-tuned-seed100",
@@ -62,7 +62,7 @@ def run(name: str, arguments: str) -> None:
         "policy",
         *shlex.split(arguments),
         "--out",
-        str(RESULTS / name),
+        f"results/policies/{name}",  # not the full path, which says nothing to others
     ]
     print("$", "discodso policy", arguments, flush=True)
     subprocess.run(command, check=True, cwd=ROOT)
