@@ -231,6 +231,7 @@ def main() -> None:
         )
     print("\n".join(lines))
     if not given.dry:
+        found = {"command": "python benchmarks/executors.py", **found}
         (RESULTS / "executors.json").write_text(json.dumps(found, indent=1) + "\n")
         (RESULTS / "executors.md").write_text("\n".join(lines) + "\n")
 

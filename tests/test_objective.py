@@ -233,7 +233,10 @@ def test_the_top_share_of_the_batch_always_has_all_episodes(seed, count, share, 
 def test_racing_saves_episodes_and_finds_the_same_best():
     designs, worth = designs_of(100), np.random.default_rng(1).normal(0, 20, 100).round()
     plain, raced = Imagined(worth, noise=25), Imagined(worth, noise=25)
-    expected, found = measure(plain, designs, None), measure(raced, designs, Racing(share=0.1))
+    expected, found = (
+        measure(plain, designs, None),
+        measure(raced, designs, Racing(first=10, share=0.1, margin=1.5)),
+    )
     assert found.cost < 0.5 * expected.cost
     assert np.argmax(found.rewards) == np.argmax(expected.rewards)
     best = np.argsort(-expected.rewards)[:10]
@@ -300,7 +303,7 @@ def test_a_design_that_fails_leaves_the_race_with_a_reason():
     assert (counts[[7, 8]] == 80).all()
 
 
-@pytest.mark.parametrize("racing", [None, Racing()])
+@pytest.mark.parametrize("racing", [None, Racing(first=10)])
 def test_a_batch_in_which_all_fail_ends_at_once(racing):
     runner = Imagined(np.zeros(5), fails=lambda tree, seed: f"no {tree}")
     measured = measure(runner, designs_of(5), racing)

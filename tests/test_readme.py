@@ -64,7 +64,7 @@ def test_the_regression_table_is_the_committed_one():
 def test_the_policy_table_is_the_committed_one():
     table = (ROOT / "results/policies/README.md").read_text()
     spread = [line for line in table.split("| runs |")[1].splitlines() if line.startswith("|")]
-    assert len(spread) >= 5
+    assert len(spread) >= 4
     for row in spread:
         assert row in README
     for path in (ROOT / "results/policies").glob("*/summary.json"):

@@ -11,6 +11,7 @@ import pytest
 from discodso import DeclarationError, Design, search
 from discodso.baselines.random_search import RandomSettings, UniformProposer
 from discodso.disco import DisCoSettings
+from discodso.executors import Threads
 from discodso.sampling import sample
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.experiment import Run, execute, execute_all, read_records, runs_of, table
@@ -224,11 +225,11 @@ def test_the_experiment_writes_lines_resumes_and_makes_a_table(tmp_path):
     settings = DisCoSettings(batch_size=100)
     runs = runs_of(chosen, 2, 600, checkpoints=(300,), settings=settings)
     seen = []
-    execute_all(runs[:2], path, 1, lambda record, count, total: seen.append((count, total)))
+    execute_all(runs[:2], path, Threads(1), lambda record, count, total: seen.append((count, total)))
     path.write_text(
         path.read_text() + '{"problem": "Jin-1", "seed": 1, "calls"'
     )  # a crash in the middle of a line
-    records = execute_all(runs, path, 2, lambda record, count, total: seen.append((count, total)))
+    records = execute_all(runs, path, Threads(2), lambda record, count, total: seen.append((count, total)))
     assert seen == [(1, 2), (2, 2), (1, 2), (2, 2)]
     assert len(records) == len(read_records(path)) == 4
     assert all(r["calls"] == 600 and 0 <= r["evaluation"] <= 1 for r in records)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Literal
@@ -100,8 +101,10 @@ class Dask:
 
     def close(self) -> None:
         """Let go of the scheduler, which goes on; a client that was handed over stays connected."""
-        if self._own:
-            self._client.close(timeout=5)
+        if self._own:  # in a thread, because a client whose scheduler has gone may wait for it for ever
+            closing = threading.Thread(target=self._client.close, kwargs={"timeout": 5}, daemon=True)
+            closing.start()
+            closing.join(10)
 
 
 class Ray:
