@@ -84,4 +84,5 @@ def tree_task(
         stochastic=True,
         name=str(interface.environment),
         cost_unit="episodes",
+        rows_independent=racing is None,  # in a race the others decide how many episodes a tree gets
     )
