@@ -115,7 +115,7 @@ class Run:
         self.evaluator = evaluator
         self.callbacks = callbacks
         self.folder: RunFolder | None = None
-        self.ranking = Ranking(plan.top)
+        self.ranking = Ranking(plan.top, evaluator.task.stochastic)
         self.history: list[HistoryRow] = []
         self.failures: list[Failure] = []
         self.started = time.monotonic()
@@ -219,7 +219,7 @@ class Run:
         designs = begun.designs if complete else begun.designs.select(slice(0, count))
         usable = np.where(evaluation.failed, -np.inf, evaluation.rewards)
         best = self.ranking.best
-        self.ranking.add(designs, usable, calls_before)
+        self.ranking.add(designs, usable, calls_before, evaluation.answer.weights)
         self.failures += evaluation.failures[: _FAILURES_KEPT - len(self.failures)]
         stop = StopReason.INTERRUPTED if evaluation.interrupted else self._limit_reached()
         following = None
@@ -231,7 +231,7 @@ class Run:
         metrics, told = None, False
         try:
             if count and stop is not StopReason.INTERRUPTED:
-                metrics = self.method.tell(designs, evaluation.rewards)
+                metrics = self.method.tell(designs, evaluation.rewards, evaluation.answer.weights)
             told = True
         finally:
             self._record(designs, evaluation, metrics, best)
@@ -324,6 +324,8 @@ class Run:
     def _state(self, standing: Standing, counts: dict[str, float]) -> State:
         assert isinstance(self.method, Resumable)
         arrays: Arrays = {"known/rewards": standing.known.rewards.copy()}
+        if standing.known.weights is not None:
+            arrays["known/weights"] = standing.known.weights.copy()
         for place, designs in (("current", standing.current), ("ahead", standing.ahead)):
             if designs is not None:
                 arrays |= {f"{place}/{name}": array for name, array in batch_arrays(designs).items()}
@@ -375,7 +377,12 @@ class Run:
             self.failures = [Failure(int(c), Design.from_dict(d), str(r)) for c, d, r in data["failures"]]
             self.ranking.restore(Scored.from_dict(scored) for scored in data["top"])
             reasons = {int(row): str(reason) for row, reason in data["known"]["reasons"]}
-            known = Answer(run.arrays["known/rewards"], reasons, float(data["known"]["cost"]))
+            known = Answer(
+                run.arrays["known/rewards"],
+                reasons,
+                float(data["known"]["cost"]),
+                weights=run.arrays.get("known/weights"),
+            )
             current, ahead = (self._designs(run.arrays, place) for place in ("current", "ahead"))
             self.started = time.monotonic() - float(data["seconds"])
             rows = int(data["rows"])
