@@ -27,7 +27,9 @@ from discodso import (
     StopReason,
     Task,
     resume,
+    resume_policy,
     search,
+    search_policy,
 )
 from discodso.checkpoint import NAME, PREVIOUS
 from discodso.tasks.bitstring import bitstring
@@ -132,6 +134,32 @@ def resume_regression(folder: Path):
     return DisCoRegressor(max_calls=800, out=folder).resume(*regression_data()).result_
 
 
+def start_policy(folder: Path, restart_after: int | None = None):
+    return search_policy(
+        "CartPole-v1",
+        calls=1000,
+        episodes=10,
+        seed=4,
+        method=SMALL,
+        restart_after=restart_after,
+        test_seeds=range(20),
+        out=folder,
+        checkpoint_seconds=0,
+    )
+
+
+def start_restarting_policy(folder: Path):
+    return start_policy(folder, restart_after=150)
+
+
+TASKS = {
+    "bitstring": (start_bitstring, resume_bitstring),
+    "regression": (start_regression, resume_regression),
+    "policy": (start_policy, resume_policy),
+    "policy-with-restarts": (start_restarting_policy, resume_policy),
+}
+
+
 def check_kills(tmp_path, start, resume, moments: int) -> None:
     start(tmp_path / "warm")  # compiles what is compiled
     whole, seconds = duration(start, tmp_path / "whole")
@@ -145,21 +173,13 @@ def check_kills(tmp_path, start, resume, moments: int) -> None:
     assert killed >= moments // 2  # most moments lie before the end
 
 
-@pytest.mark.parametrize(
-    ("start", "go_on"),
-    [(start_bitstring, resume_bitstring), (start_regression, resume_regression)],
-    ids=["bitstring", "regression"],
-)
+@pytest.mark.parametrize(("start", "go_on"), TASKS.values(), ids=TASKS)
 def test_killed_runs_end_as_the_undisturbed_one(tmp_path, start, go_on):
     check_kills(tmp_path, start, go_on, 3)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("start", "go_on"),
-    [(start_bitstring, resume_bitstring), (start_regression, resume_regression)],
-    ids=["bitstring", "regression"],
-)
+@pytest.mark.parametrize(("start", "go_on"), TASKS.values(), ids=TASKS)
 def test_twenty_kills(tmp_path, start, go_on):
     check_kills(tmp_path, start, go_on, 20)
 

@@ -142,7 +142,9 @@ class Run:
     def execute(self, standing: Standing, resumed: bool = False) -> Result:
         """Run until a limit is reached; the result has everything found."""
         task = self.evaluator.task
-        self.callbacks("start", RunInfo(task.name, self.limits.budget, self.plan.seed, self.evaluator.calls))
+        done = self.evaluator.calls
+        info = RunInfo(task.name, self.limits.budget, self.plan.seed, done, task.cost_unit)
+        self.callbacks("start", info)
         if not resumed:
             self._save(standing)
         between = resumed and not len(standing.known.rewards)

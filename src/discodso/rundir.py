@@ -219,12 +219,18 @@ def environment(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         "discodso": __version__,
         "python": platform.python_version(),
         "packages": {name: version for name in _PACKAGES if (version := _version_of(name))},
-        "command": list(sys.argv if arguments is None else arguments),
+        "command": _command(sys.argv if arguments is None else arguments),
         "commit": _commit(),
         "system": platform.system(),
         "machine": platform.machine(),
         "processors": os.cpu_count(),
     }
+
+
+def _command(arguments: Sequence[str]) -> list[str]:
+    """What was typed, without the folder of the program, which says nothing to others."""
+    program = Path(arguments[0]) if arguments else Path()
+    return ["discodso" if program.name == "__main__.py" else program.name, *arguments[1:]]
 
 
 def _version_of(package: str) -> str | None:
