@@ -12,11 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from environments import Walk, registered
 from killing import comparable, duration, killed_and_resumed
 from spaces import decision_tree, mixed_sequence
 
 from discodso import (
     CheckpointError,
+    DeclarationError,
     Design,
     DiscodsoError,
     DisCoRegressor,
@@ -24,6 +26,7 @@ from discodso import (
     FileError,
     PolicySettings,
     RandomSettings,
+    SettingsError,
     StopReason,
     Task,
     resume,
@@ -31,7 +34,9 @@ from discodso import (
     search,
     search_policy,
 )
-from discodso.checkpoint import NAME, PREVIOUS
+from discodso.checkpoint import NAME, PREVIOUS, load
+from discodso.commands.show import standing
+from discodso.rundir import is_running
 from discodso.tasks.bitstring import bitstring
 
 SMALL = DisCoSettings(batch_size=50, queue_size=5, policy=PolicySettings(units=8))
@@ -105,6 +110,96 @@ def test_the_estimator_goes_on_with_a_larger_budget(tmp_path):
     assert resumed.polish_calls_ == whole.polish_calls_
     with pytest.raises(CheckpointError, match="the data are not those of the run"):
         DisCoRegressor(max_calls=400, out=tmp_path / "run").resume(X, y + 1)
+
+
+def test_a_batch_whose_rewards_depend_on_each_other_is_rated_as_a_whole(tmp_path):
+    def ranks(designs):
+        return np.argsort(np.argsort([objective(d) if d.tokens[:2] != ("d", "d") else -9.0 for d in designs]))
+
+    task = Task(TASK.space, batch_objective=ranks, rows_independent=False)
+    whole = comparable(search(task, budget=300, seed=3, method=SMALL))
+    first = search(task, budget=130, seed=3, method=SMALL, out=tmp_path / "run")
+    assert comparable(resume(tmp_path / "run", task=task)) == comparable(first)
+    assert comparable(resume(tmp_path / "run", task=task, budget=300)) == whole
+
+
+# --------------------------------------------------------------------------------------------------- policies
+
+
+def policy(calls, **more):
+    own = {"episodes": 8, "seed": 1, "test_seeds": range(9), "method": SMALL, **more}
+    return search_policy("CartPole-v1", calls=calls, **own)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"racing": False, "preset": "paper"}, {"restart_after": 60, "ranges": {"angle": (-0.2, 0.1)}}],
+    ids=["raced", "plain", "restarted"],
+)
+def test_a_policy_search_goes_on_with_a_larger_budget(tmp_path, more):
+    whole = comparable(policy(400, **more))
+    for calls, workers in ((50, 1), (130, 2)):
+        folder = tmp_path / str(calls)
+        first = comparable(policy(calls, workers=workers, out=folder, **more))
+        assert comparable(resume_policy(folder)) == first  # ended, and stays so
+        assert comparable(resume_policy(folder, calls=400)) == whole
+        assert comparable(resume(folder)) == whole["search"]
+        summary = json.loads((folder / "summary.json").read_text())
+        assert summary["calls"] == 400
+        assert summary["test_mean"] == whole["summary"]["test_mean"]
+    if "restart_after" in more:
+        state, _ = load(folder, "search")
+        assert state.part("method").data["restarts"]["restarts"] >= 2
+
+
+def test_a_policy_search_through_gymnasium_goes_on(tmp_path):
+    own = {"method": SMALL, "episodes": 2, "seed": 0, "test_seeds": range(3), "max_nodes": 7}
+    with registered("Walk-v0", Walk) as name:
+        whole = comparable(search_policy(name, calls=120, workers=2, **own))
+        search_policy(name, calls=70, out=tmp_path / "run", **own)
+        assert comparable(resume_policy(tmp_path / "run", calls=120)) == whole
+
+
+def test_a_policy_search_that_was_killed_before_the_choice_is_not_ended(tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+
+    def killed(*arguments):
+        assert is_running(folder)  # held until the policy is written
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("discodso.tasks.control.search.choose_and_test", killed)
+        with pytest.raises(KeyboardInterrupt):
+            policy(100, out=folder)
+    assert not (folder / "policy.json").exists()
+    assert standing(folder)["state"] == "stopped"
+    assert comparable(resume_policy(folder)) == comparable(policy(100))
+    assert standing(folder)["state"] == "ended"
+    assert standing(folder)["policy"]["calls"] == 100
+
+
+def test_what_does_not_fit_a_policy_search_is_refused(tmp_path):
+    class Own:
+        def build(self, space, seed):
+            return SMALL.build(space, seed)
+
+    folder = tmp_path / "own"
+    policy(60, method=Own(), out=folder)
+    with pytest.raises(SettingsError, match="method of one's own"):
+        resume_policy(folder, calls=120)
+    found = resume_policy(folder, calls=120, method=Own())
+    assert comparable(found) == comparable(policy(120))
+    with pytest.raises(CheckpointError, match="100 calls already"):
+        resume_policy(folder, calls=60, method=Own())
+    search(TASK, budget=60, method=SMALL, out=tmp_path / "other")
+    with pytest.raises(SettingsError, match="no run of search_policy"):
+        resume_policy(tmp_path / "other")
+    with pytest.raises(DeclarationError, match="None"):
+        policy(60, arguments={"sutton_barto_reward": None}, out=tmp_path / "none")
+    text = (folder / "settings.toml").read_text().replace("max_nodes = 31", "max_nodes = 15")
+    (folder / "settings.toml").write_text(text)
+    with pytest.raises(CheckpointError, match="another space"):
+        resume_policy(folder, method=Own())
 
 
 # ---------------------------------------------------------------------------------------------------- kill -9
