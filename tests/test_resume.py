@@ -322,6 +322,14 @@ def test_a_run_folder_is_never_overwritten(tmp_path):
     assert before == {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
 
 
+def test_a_run_that_was_killed_while_it_wrote_its_settings_is_started_again(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "lock").touch()
+    (tmp_path / "run" / ".settings.toml.0a1b2c3d.tmp").write_text("[task]")
+    search(TASK, budget=60, method=SMALL, out=tmp_path / "run")
+    assert not list((tmp_path / "run").glob(".*"))
+
+
 def test_two_processes_cannot_run_in_one_folder(tmp_path, monkeypatch):
     from discodso import rundir
 
