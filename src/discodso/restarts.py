@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from discodso.checks import require_integer, seed_sequence
 from discodso.design import Design, DesignBatch
+from discodso.elites import Niche, Pool
 from discodso.errors import DeclarationError
 from discodso.method import Method, MethodSettings, Metrics, Resumable
 from discodso.space import Space
-from discodso.state import State
+from discodso.state import State, batch_arrays, batch_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Restarting:
         self._space = space
         self._settings = settings
         self._seed = seed_sequence(seed)
-        self._elites: dict[tuple[str, ...], tuple[float, Design]] = {}  # best first
+        self._elites = Pool.empty(space)
         self._begin(0)
         self.batch_size = self._method.batch_size
 
@@ -58,42 +59,35 @@ class Restarting:
         self._method: Method = self._settings.method.build(self._space, own)
         self._best = -np.inf  # since the last start: noisy rewards of before may never be met again
         self._calls_since_better = 0
-        self._waiting = [design for _, design in self._elites.values()]
+        self._waiting = self._elites.designs
 
     def ask(self, size: int | None = None) -> DesignBatch:
         """What the method asks for; after a restart the elites come first, in place of as many."""
         count = self.batch_size if size is None else size
-        first, self._waiting = self._waiting[:count], self._waiting[count:]
-        if not first:
+        first, self._waiting = self._waiting.select(slice(count)), self._waiting.select(slice(count, None))
+        if not len(first):
             return self._method.ask(size)
-        elites = replace(self._space.encode(first), origin=self._space)  # told before, so they belong to it
         if len(first) == count:
-            return elites
-        return DesignBatch.concatenate((elites, self._method.ask(count - len(first))))
+            return first
+        return DesignBatch.concatenate((first, self._method.ask(count - len(first))))
 
-    def tell(self, designs: Sequence[Design], rewards: ArrayLike) -> Metrics | None:
+    def tell(
+        self, designs: Sequence[Design], rewards: ArrayLike, weights: ArrayLike | None = None
+    ) -> Metrics | None:
         """Let the method learn, and begin anew if it is time to."""
-        metrics = self._method.tell(designs, rewards)
-        for design, reward in zip(designs, np.asarray(rewards, np.float64).tolist(), strict=True):
-            self._calls_since_better += 1
-            if reward > self._best:
-                self._best, self._calls_since_better = reward, 0
-            self._consider(design, reward)
+        metrics = self._method.tell(designs, rewards, weights)
+        told = np.array(rewards, dtype=np.float64)
+        # The method has taken these designs, so they belong to the space.
+        batch = replace(self._space.encode(designs), origin=self._space)
+        best = self._settings.elites
+        self._elites = self._elites.join(Pool(batch, told, np.ones(len(told)))).best_distinct(best, Niche(1))
+        for reward in told.tolist():
+            better = reward > self._best
+            self._calls_since_better = 0 if better else self._calls_since_better + 1
+            self._best = reward if better else self._best
         if self._calls_since_better >= self._settings.restart_after:
             self._begin(self.restarts + 1)
         return metrics
-
-    def _consider(self, design: Design, reward: float) -> None:
-        """Keep a design that is better than the elite of its structure, or than the last of all."""
-        elites = self._elites
-        known = elites.get(design.tokens)
-        if known is None and len(elites) == self._settings.elites:
-            known = next(reversed(elites.values()), (np.inf, design))
-        if not np.isfinite(reward) or (known is not None and reward <= known[0]):
-            return
-        elites[design.tokens] = (reward, design)
-        ranked = sorted(elites.items(), key=lambda item: -item[1][0])  # stable: the earlier of equals first
-        self._elites = dict(ranked[: self._settings.elites])
 
     def state(self) -> State:
         """That of the method, and the elites."""
@@ -105,23 +99,24 @@ class Restarting:
             "restarts": self.restarts,
             "best": self._best if np.isfinite(self._best) else None,
             "calls_since_better": self._calls_since_better,
-            "elites": [[reward, design.to_dict()] for reward, design in self._elites.values()],
-            "waiting": [design.to_dict() for design in self._waiting],
         }
-        return State.of_parts({"restarts": State(data=data), "method": self._method.state()})
+        return State.of_parts(
+            {
+                "restarts": State(data=data),
+                "elites": State(self._elites.to_arrays()),
+                "waiting": State(batch_arrays(self._waiting)),
+                "method": self._method.state(),
+            }
+        )
 
     def restore(self, state: State) -> None:
         """Go on from a state."""
         data = state.part("restarts").data
-        elites = [(float(reward), Design.from_dict(design)) for reward, design in data["elites"]]
-        waiting = [Design.from_dict(design) for design in data["waiting"]]
-        for design in (*waiting, *(design for _, design in elites)):
-            self._space.encode([design])  # refuses what the space does not know
         self._begin(int(data["restarts"]))
         if not isinstance(self._method, Resumable):
             raise TypeError(f"{type(self._method).__name__} has no restore()")
         self._method.restore(state.part("method"))
-        self._elites = {design.tokens: (reward, design) for reward, design in elites}
+        self._elites = Pool.of_arrays(self._space, state.part("elites").arrays)
+        self._waiting = batch_of(self._space, state.part("waiting").arrays)
         self._best = -np.inf if data["best"] is None else float(data["best"])
         self._calls_since_better = int(data["calls_since_better"])
-        self._waiting = waiting
