@@ -95,8 +95,8 @@ def search_policy(
         method: settings of the method in place of the preset's.
         racing: cut poor designs after few episodes; True, False, or how. By default as the preset has it: on for
             "tuned", off for "paper".
-        restart_after: after so many calls without a better design go on with a fresh network, which begins with
-            the best trees of different structure so far, evaluated anew; None for never.
+        restart_after: after so many calls without a better design go on with a fresh network, by turns from
+            nothing and with the best trees of different structure so far, evaluated anew; None for never.
         arguments: of the environment, for `gymnasium.make`.
         ranges: (low, high) of thresholds by the name or number of a feature, in place of the found ones.
         resolution: h, closest distance of thresholds on one path, as a share of the range.
@@ -175,7 +175,10 @@ def run_policy(
         _require_no_none(table.arguments)
     tuned = table.preset == "tuned"
     chosen = method or settings.method or (tuned_settings() if tuned else paper_settings())
-    searching = chosen if table.restart_after is None else RestartSettings(chosen, table.restart_after)
+    searching: MethodSettings = chosen
+    if table.restart_after is not None:
+        recheck = getattr(chosen, "queue_recheck", 0) > 0
+        searching = RestartSettings(chosen, table.restart_after, recheck=recheck)
     race = _racing(table.racing, tuned, chosen)
     interface = describe(as_environment(table.environment, table.arguments), table.ranges, plan.seed)
     typical = min(TYPICAL_NODES, table.max_nodes) if tuned else None
