@@ -110,7 +110,7 @@ class JsonLines(Callback):
 
     def batch(self, row: HistoryRow, ranking: Ranking) -> None:
         """The history row."""
-        self._write("batch", asdict(row))
+        self._write("batch", row.to_dict())
 
     def improvement(self, best: Scored, row: HistoryRow) -> None:
         """The better design."""

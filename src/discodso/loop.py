@@ -23,7 +23,16 @@ from discodso.errors import CheckpointError, DeadEndError, DiscodsoError, Execut
 from discodso.evaluation import NOTHING_KNOWN, Begun, Evaluation, Evaluator
 from discodso.method import Method, Metrics, Resumable
 from discodso.objective_calls import Answer
-from discodso.result import Failure, HistoryRow, Ranking, Result, Scored, StopReason
+from discodso.result import (
+    Failure,
+    HistoryRow,
+    Ranking,
+    Result,
+    Scored,
+    StopReason,
+    is_sampled,
+    token_use,
+)
 from discodso.rundir import RunFolder
 from discodso.space import Space
 from discodso.state import Arrays, State, batch_arrays, batch_of
@@ -280,6 +289,7 @@ class Run:
             failures=self.evaluator.failure_count,
             seconds=time.monotonic() - self.started,
             cost=self.evaluator.measured_cost,
+            tokens=token_use(designs) if len(designs) and is_sampled(len(self.history) + 1) else None,
         )
         self.history.append(row)
         if self.folder is not None:
