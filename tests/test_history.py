@@ -9,7 +9,7 @@ import pytest
 from spaces import mixed_sequence
 
 from discodso import Design, OpenSequence, RandomSettings, Space, Task, Token, search
-from discodso.result import is_sampled, token_use
+from discodso.history import is_sampled, token_use
 from discodso.rundir import history_row, read_history
 
 

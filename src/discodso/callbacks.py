@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from discodso.errors import DeclarationError
-from discodso.result import HistoryRow, Ranking, Result, Scored
+from discodso.history import HistoryRow
+from discodso.result import Ranking, Result, Scored
 
 if TYPE_CHECKING:
     from rich.console import Console

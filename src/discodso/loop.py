@@ -21,18 +21,10 @@ from discodso.checks import require, require_integer, require_number
 from discodso.design import Design, DesignBatch
 from discodso.errors import CheckpointError, DeadEndError, DiscodsoError, ExecutorError, TrainingError
 from discodso.evaluation import NOTHING_KNOWN, Begun, Evaluation, Evaluator
+from discodso.history import HistoryRow, is_sampled, token_use
 from discodso.method import Method, Metrics, Resumable
 from discodso.objective_calls import Answer
-from discodso.result import (
-    Failure,
-    HistoryRow,
-    Ranking,
-    Result,
-    Scored,
-    StopReason,
-    is_sampled,
-    token_use,
-)
+from discodso.result import Failure, Ranking, Result, Scored, StopReason
 from discodso.rundir import RunFolder
 from discodso.space import Space
 from discodso.state import Arrays, State, batch_arrays, batch_of

@@ -27,7 +27,7 @@ from typing import Any
 from discodso._version import __version__
 from discodso.errors import CheckpointError, SettingsError
 from discodso.files import FileError, write_atomically
-from discodso.result import HistoryRow
+from discodso.history import HistoryRow
 from discodso.toml_text import to_toml
 
 SETTINGS, ENVIRONMENT, HISTORY, TOP, LOCK = (
