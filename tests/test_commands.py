@@ -37,6 +37,8 @@ COMMANDS = [
     "fit",
     "resume",
     "show",
+    "report",
+    "compare",
     "init",
     "check",
     "doctor",

@@ -31,6 +31,7 @@ from discodso.state import Arrays, State, batch_arrays, batch_of
 
 KIND = "search"
 _FAILURES_KEPT = 100
+_SHOW_SECONDS = 2.0  # between two improvements that are shown in the folder before the next checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class Run:
         self.history: list[HistoryRow] = []
         self.failures: list[Failure] = []
         self.started = time.monotonic()
-        self._saved = self.started
+        self._saved = self._shown = self.started
         self._lost = ""
         if folder is not None:
             self.write_to(folder)
@@ -287,6 +288,8 @@ class Run:
         if self.folder is not None:
             self.folder.append(row)
         if best is not None and (before is None or best.reward > before.reward):
+            if self.folder is not None and time.monotonic() - self._shown >= _SHOW_SECONDS:
+                self._write_top(self.folder)  # for whoever is watching the folder
             self.callbacks("improvement", best, row)
         self.callbacks("batch", row, self.ranking)
 
@@ -320,8 +323,12 @@ class Run:
             return
         self.folder.sync()
         checkpoint.save(self.folder.path, self._state(standing, counts or self._counts()), KIND)
-        self.folder.write_top({**_summary(self.result(StopReason.BUDGET, "")), **_STILL_RUNNING})
+        self._write_top(self.folder)
         self._saved = time.monotonic()
+
+    def _write_top(self, folder: RunFolder) -> None:
+        folder.write_top({**_summary(self.result(StopReason.BUDGET, "")), **_STILL_RUNNING})
+        self._shown = time.monotonic()
 
     def _state(self, standing: Standing, counts: dict[str, float]) -> State:
         assert isinstance(self.method, Resumable)

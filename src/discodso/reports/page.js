@@ -47,10 +47,12 @@
   const number = (value, digits = 5) => {
     if (value === null || value === undefined) return "–";
     const size = Math.abs(value);
-    if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(2).replace("e+", "e").replace("-", "−");
+    if (size !== 0 && (size < 1e-4 || size >= 1e7)) {
+      return String(value.toExponential(Math.max(0, Math.min(digits, 4) - 1))).replace(/\.?0+e/, "e").replace("e+", "e").replace(/-/g, "−");
+    }
     return Number(value.toPrecision(digits)).toString().replace("-", "−");
   };
-  const whole = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, " ");
+  const whole = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
   const short = (value) => {
     const size = Math.abs(value);
     if (size >= 1e6) return number(value / 1e6, 4) + "M";
@@ -100,6 +102,7 @@
       h("button", {type: "button", onclick: () => save(csv(options), "text/csv", title + ".csv"),
         "aria-label": `Save the numbers of ${title} as CSV`}, "CSV"));
     figure.append(tools);
+    const integral = points.length && points.every((point) => Number.isInteger(point.x));
     let draw = null, at = -1;
 
     const layout = (width) => {
@@ -177,7 +180,8 @@
         svg.append(s("line", {class: "grid", x1: g.left, x2: g.width - g.right, y1: g.Y(value), y2: g.Y(value)}),
           s("text", {x: g.left - 6, y: g.Y(value) + 4, "text-anchor": "end"}, short(value)));
       }
-      for (const value of ticks(g.x0, g.x1, (g.width - g.left) / 90)) {
+      const apart = (g.width - g.left) / 90;
+      for (const value of ticks(g.x0, g.x1, integral ? Math.min(apart, g.x1 - g.x0) : apart)) {
         svg.append(s("line", {class: "grid", x1: g.X(value), x2: g.X(value), y1: g.top, y2: bottom}),
           s("text", {x: g.X(value), y: bottom + 16, "text-anchor": "middle"}, short(value)));
       }
@@ -482,12 +486,13 @@
     h("button", {type: "button", onclick: (event) => { navigator.clipboard?.writeText(words).then(() => { event.target.textContent = "Copied"; }, () => {}); }, "aria-label": "Copy the command"}, "Copy"));
   const about = (group) => [
     h("h4", {}, "Repeat it"), ...group.runs.slice(0, 20).map((run) => (run.repeat ? command(run.repeat) : null)),
+    group.runs.every((run) => !run.repeat) ? h("p", {}, "It began in Python: run that program again.") : null,
     group.runs.some((run) => run.started && run.started !== run.repeat) ? [h("p", {}, "It was started by"), ...[...new Set(group.runs.map((run) => run.started))].filter(Boolean).slice(0, 20).map(command)] : null,
     h("h4", {}, "Runs"), h("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Runs"},
       h("table", {}, h("thead", {}, h("tr", {}, ["folder", "seed", "state", "calls", "best reward", "time"].map((name) => h("th", {scope: "col"}, name)))),
         h("tbody", {}, group.runs.map((run) => h("tr", {}, h("td", {}, run.folder), h("td", {}, run.seed), h("td", {}, pill(run.state)), h("td", {}, whole(run.calls)), h("td", {}, number(run.best, 6)), h("td", {}, duration(run.seconds))))))),
     group.settings ? h("details", {}, h("summary", {}, "Settings"), h("pre", {tabindex: 0}, group.settings)) : null,
-    group.environment.length ? h("details", {}, h("summary", {}, "Environment"), h("table", {}, h("tbody", {}, group.environment.map(([name, value]) => h("tr", {}, h("th", {scope: "row"}, name), h("td", {}, value)))))) : null];
+    group.environment.length ? h("details", {}, h("summary", {}, "Environment"), h("table", {class: "facts"}, h("tbody", {}, group.environment.map(([name, value]) => h("tr", {}, h("th", {scope: "row"}, name), h("td", {}, value)))))) : null];
   const comparison = (own) => [
     chart({title: "Best reward of each method", xLabel: "objective calls", yLabel: "best reward", fromZero: true, tall: 360, legend: true,
       series: own.curves.flatMap((curve, i) => curveLines(curve, i % COLOURS, false).map((line) => ({...line, dash: Math.floor(i / COLOURS)})))}),

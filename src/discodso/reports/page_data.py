@@ -121,10 +121,11 @@ def _command(run: RunRecord) -> str:
     if isinstance(command, str):
         return _cut(command)
     words = [str(word) for word in command]
-    if words:
-        name = words[0].replace("\\", "/").rsplit("/", 1)[-1]
-        words[0] = "discodso" if name == "__main__.py" else name
-    return _cut(shlex.join(words))
+    if not words or words[0] in ("", "-", "-c"):  # typed into Python, or a notebook
+        return ""
+    name = words[0].replace("\\", "/").rsplit("/", 1)[-1]
+    program = ["discodso"] if name in ("__main__.py", "discodso") else ["python", words[0]]
+    return _cut(shlex.join([*program, *words[1:]]))
 
 
 def _repeat(run: RunRecord) -> str:
