@@ -409,6 +409,8 @@
     ...(thin ? curve.runs.map((y, i) => ({name: `run ${i + 1}`, x: curve.calls, y, step: true, thin: true, colour})) : []),
     {name: curve.count > 1 ? `${curve.label}, mean of ${curve.count}` : curve.label, x: curve.calls, y: curve.mean, low: curve.low, high: curve.high, step: true, colour}];
   const tile = (name, value, note) => h("div", {class: "tile"}, h("dt", {}, name), h("dd", {}, value, note ? h("small", {}, note) : null));
+  let level = 2;  // of the headings of the section that is being made
+  const sub = (words) => h("div", {class: "sub", role: "heading", "aria-level": level + 1}, words);
   const pill = (word) => h("span", {class: `pill ${word}`}, word);
 
   const found = (group) => {
@@ -469,7 +471,7 @@
     return [h("div", {class: "two"},
       chart({title: "Lengths of designs", xLabel: "objective calls", yLabel: "tokens", fromZero: true, share: true, series: coloured(group.lengths, false)}),
       group.tokens.names.length ? chart({title: "Share of each token", xLabel: "objective calls", yLabel: "share", fromZero: true, share: true, legend: true, series: coloured(group.tokens, false)}) : null),
-    values.length ? h("h4", {}, "Values of each token that carries one") : null,
+    values.length ? sub("Values of each token that carries one") : null,
     values.length ? h("p", {class: "quiet"}, "The line is the median; the bands hold half and nine tenths of the values of a batch.") : null,
     values.length ? h("div", {class: "many"}, values.map(([name, lines]) => chart({title: name, xLabel: "objective calls", yLabel: "value", fromZero: true, tall: 200, log: log(lines), series: quantiles(lines)}))) : null];
   };
@@ -485,10 +487,10 @@
   const command = (words) => h("div", {class: "command"}, h("code", {tabindex: 0}, words),
     h("button", {type: "button", onclick: (event) => { navigator.clipboard?.writeText(words).then(() => { event.target.textContent = "Copied"; }, () => {}); }, "aria-label": "Copy the command"}, "Copy"));
   const about = (group) => [
-    h("h4", {}, "Repeat it"), ...group.runs.slice(0, 20).map((run) => (run.repeat ? command(run.repeat) : null)),
+    sub("Repeat it"), ...group.runs.slice(0, 20).map((run) => (run.repeat ? command(run.repeat) : null)),
     group.runs.every((run) => !run.repeat) ? h("p", {}, "It began in Python: run that program again.") : null,
     group.runs.some((run) => run.started && run.started !== run.repeat) ? [h("p", {}, "It was started by"), ...[...new Set(group.runs.map((run) => run.started))].filter(Boolean).slice(0, 20).map(command)] : null,
-    h("h4", {}, "Runs"), h("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Runs"},
+    sub("Runs"), h("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Runs"},
       h("table", {}, h("thead", {}, h("tr", {}, ["folder", "seed", "state", "calls", "best reward", "time"].map((name) => h("th", {scope: "col"}, name)))),
         h("tbody", {}, group.runs.map((run) => h("tr", {}, h("td", {}, run.folder), h("td", {}, run.seed), h("td", {}, pill(run.state)), h("td", {}, whole(run.calls)), h("td", {}, number(run.best, 6)), h("td", {}, duration(run.seconds))))))),
     group.settings ? h("details", {}, h("summary", {}, "Settings"), h("pre", {tabindex: 0}, group.settings)) : null,
@@ -500,7 +502,7 @@
     h("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Statistics"}, h("table", {},
       h("thead", {}, h("tr", {}, ["method", "runs", "mean", "standard error", "mean, 95 %", "interquartile mean", "its 95 %"].map((name) => h("th", {scope: "col"}, name)))),
       h("tbody", {}, own.methods.map((m) => h("tr", {}, h("th", {scope: "row"}, m.label), h("td", {}, m.runs), h("td", {}, number(m.mean)), h("td", {}, number(m.standard_error, 2)), h("td", {}, interval(m.mean_interval)), h("td", {}, number(m.interquartile_mean)), h("td", {}, interval(m.interquartile_interval))))))),
-    h("h4", {}, "Probability of improvement"),
+    sub("Probability of improvement"),
     h("p", {class: "quiet"}, "The chance that a run of the first beats one of the second; ties count half."),
     h("ul", {class: "bars"}, own.improvements.map((pair) => {
       const bar = h("span", {class: "bar"});
@@ -511,19 +513,22 @@
   // ---------------------------------------------------------------------------------------------- the page
 
   // [id, heading, level, data, function of the data to content]
-  const sections = (data) => data.tasks.flatMap((task) => [
-    ...(data.tasks.length > 1 ? [[task.id, task.title, 2, null, null]] : []),
-    ...(task.comparison ? [[`${task.id}-comparison`, "Comparison", 3, task.comparison, comparison]] : []),
+  const sections = (data) => data.tasks.flatMap((task) => {
+    const several = data.tasks.length > 1, top = several ? 3 : 2, low = task.groups.length > 1 ? top + 1 : top;
+    return [
+    ...(several ? [[task.id, task.title, 2, null, null]] : []),
+    ...(task.comparison ? [[`${task.id}-comparison`, "Comparison", top, task.comparison, comparison]] : []),
     ...task.groups.flatMap((group) => [
-      ...(task.groups.length > 1 ? [[group.id, group.label, 3, null, null]] : []),
-      [`${group.id}-found`, "What was found", 3, [group.runs, group.best], () => found(group)],
-      [`${group.id}-learning`, "Learning", 3, [group.curve, group.rewards], () => learning(group)],
-      ...(group.designs.length ? [[`${group.id}-top`, "Best designs", 3, group.designs, () => table(group)]] : []),
-      ...(group.front ? [[`${group.id}-front`, "Accuracy and complexity", 3, group.front, () => front(group)]] : []),
-      ...(group.lengths.names.length ? [[`${group.id}-time`, "Over time", 3, [group.lengths, group.tokens, group.values], () => overTime(group)]] : []),
-      [`${group.id}-failures`, "Failures", 3, group.failures, () => failures(group)],
-      [`${group.id}-about`, "Settings and environment", 3, [group.runs, group.settings, group.environment], () => about(group)],
-    ])]);
+      ...(task.groups.length > 1 ? [[group.id, group.label, top, null, null]] : []),
+      [`${group.id}-found`, "What was found", low, [group.runs, group.best], () => found(group)],
+      [`${group.id}-learning`, "Learning", low, [group.curve, group.rewards], () => learning(group)],
+      ...(group.designs.length ? [[`${group.id}-top`, "Best designs", low, group.designs, () => table(group)]] : []),
+      ...(group.front ? [[`${group.id}-front`, "Accuracy and complexity", low, group.front, () => front(group)]] : []),
+      ...(group.lengths.names.length ? [[`${group.id}-time`, "Over time", low, [group.lengths, group.tokens, group.values], () => overTime(group)]] : []),
+      [`${group.id}-failures`, "Failures", low, group.failures, () => failures(group)],
+      [`${group.id}-about`, "Settings and environment", low, [group.runs, group.settings, group.environment], () => about(group)],
+    ])];
+  });
 
   const drawnBefore = new Map();
   const render = (data) => {
@@ -535,17 +540,18 @@
     document.getElementById("top").replaceChildren(
       h("h1", {}, data.title),
       h("p", {class: "quiet", id: "status", role: "status"}, data.live ? (data.running ? [pill("running"), " This page follows the run."] : [pill("ended"), " The run has ended; this is all of it."]) : [...new Set(data.tasks.flatMap((t) => t.groups.flatMap((g) => g.runs.map((r) => r.state))))].map(pill)),
-      h("nav", {"aria-label": "Parts of the report"}, h("ul", {}, (data.tasks.length > 1 ? wanted.filter((part) => part[2] === 2)
+      h("nav", {"aria-label": "Parts of the report"}, h("ul", {}, (data.tasks.length > 1 ? wanted.filter((part) => !part[4] && part[2] === 2)
         : data.tasks[0].groups.length > 1 ? wanted.filter((part) => !part[4] || part[4] === comparison) : wanted)
         .map(([id, heading]) => h("li", {}, h("a", {href: `#${id}`}, heading))))));
     const keep = new Set(wanted.map(([id]) => id));
     for (const node of [...main.children]) if (!keep.has(node.id)) { node.remove(); drawnBefore.delete(node.id); }
     let after = null;
-    for (const [id, heading, level, own, content] of wanted) {
+    for (const [id, heading, depth, own, content] of wanted) {
       const mark = JSON.stringify([heading, own]);
       let node = document.getElementById(id);
       if (!node || drawnBefore.get(id) !== mark) {
-        const fresh = h("section", {id, class: content ? "card" : "divider", "aria-label": heading}, h(`h${level}`, {}, heading), content ? content(own) : null);
+        level = depth;
+        const fresh = h("section", {id, class: content ? "card" : "divider", "aria-label": heading}, h(`h${depth}`, {}, heading), content ? content(own) : null);
         if (node) node.replaceWith(fresh);
         else if (after) after.after(fresh);
         else main.prepend(fresh);

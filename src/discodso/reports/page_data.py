@@ -31,7 +31,7 @@ def page_data(runs: Sequence[RunRecord], live: bool = False) -> dict[str, Any]:
         _task(f"task-{number}", title, own) for number, (title, own) in enumerate(by_task(runs).items(), 1)
     ]
     return {
-        "title": tasks[0]["title"] if len(tasks) == 1 else f"{len(tasks)} tasks",
+        "title": tasks[0]["title"] if len(tasks) == 1 else f"Searches for {len(tasks)} tasks",
         "version": __version__,
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "live": live,
