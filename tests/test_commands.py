@@ -35,6 +35,8 @@ COMMANDS = [
     "run bitstring",
     "run file",
     "fit",
+    "policy",
+    "play",
     "resume",
     "show",
     "report",
@@ -123,6 +125,30 @@ def test_an_equation_in_a_folder(tmp_path, monkeypatch):
     longer = json.loads(run("resume", tmp_path / "run", "--calls", "500", "--json").stdout)
     assert longer["calls"] == 500
     assert "regression task" in run("show", tmp_path / "run").output
+
+
+def test_a_policy_from_its_starting_file_to_its_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run("init", "policy").exit_code == 0
+    change = ["--set", "run.budget=130", "--set", "task.episodes=5"]
+    done = run("run", "settings.toml", *change, "--out", "run-1")
+    assert done.exit_code == 0, done.output
+    assert "test mean" in done.stdout
+    assert "episodes" in done.stderr  # in the lines on how it goes
+    shown = run("show", "run-1").output
+    assert "policy task CartPole-v1" in shown
+    assert "130 of 130 objective calls" in shown
+    assert "policy.json after 130 calls" in shown
+    assert "it has ended: the budget" in shown
+    longer = json.loads(run("resume", "run-1", "--calls", "250", "--json").stdout)
+    whole = json.loads(run(*"policy CartPole-v1 --calls 250 --episodes 5 --json".split()).stdout)
+    assert longer.pop("seconds")
+    assert whole.pop("seconds")
+    assert longer == whole
+    assert "already holds a run" in error_of(capsys, "run", "settings.toml", "--out", "run-1")
+    assert "left alone" in error_of(capsys, "init", "policy")
+    wrong = ["--set", "executor.kind=processes"]
+    assert "see task.workers" in error_of(capsys, "run", "settings.toml", *wrong)
 
 
 def test_a_task_that_is_not_sound_is_told(tmp_path, monkeypatch):

@@ -18,6 +18,8 @@ from discodso.toml_text import to_toml
 
 GOOD = {"task": {"kind": "bitstring"}, "run": {"budget": 100}}
 
+CARTPOLE = {"kind": "policy", "environment": "CartPole-v1"}
+
 
 def changed(**tables):
     return {**GOOD, **tables}
@@ -81,8 +83,22 @@ def test_settings_survive_being_written():
         (changed(run={}), "run.budget is missing"),
         (changed(run={"budget": 10, "initial_designs": ["x"]}), "not a design in JSON"),
         (changed(task={"kind": "bitstring", "alpha": 2.0}), "task.alpha must be less than or equal to 1"),
-        (changed(task={}), "task.kind must be one of bitstring, regression, custom, got nothing"),
+        (changed(task={}), "task.kind must be one of bitstring, regression, policy, custom, got nothing"),
         (changed(task={"kind": "custom", "task": "no colon"}), "task.task must be"),
+        (changed(task={"kind": "policy"}), "task.environment is missing"),
+        (
+            changed(task=CARTPOLE | {"episode": 3}),
+            "task.episode is not a setting; did you mean task.episodes?",
+        ),
+        (changed(task=CARTPOLE | {"episodes": 1}), "task.episodes must be greater than or equal to 2, got 1"),
+        (changed(task=CARTPOLE | {"preset": "best"}), "task.preset must be 'tuned' or 'paper', got 'best'"),
+        (changed(task=CARTPOLE | {"racing": "yes"}), "task.racing must be a valid boolean, got 'yes'"),
+        (changed(task=CARTPOLE | {"racing": {"frist": 3}}), "did you mean task.racing.first?"),
+        (
+            changed(task=CARTPOLE | {"racing": {"first": 1}}),
+            "task.racing.first must be greater than or equal",
+        ),
+        (changed(task=CARTPOLE | {"ranges": {"angle": [1.0]}}), "task.ranges.angle"),
         (changed(task=3), r"task must be a table, \[task\], got 3"),
         (changed(executor={"kind": "slurm"}), "executor.kind must be"),
         ({"task": {"kind": "bitstring"}}, r"the table \[run\] is missing"),
@@ -92,6 +108,37 @@ def test_what_is_wrong_is_named(data, words):
     with pytest.raises(SettingsError, match=words) as caught:
         parse(data)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("racing", [None, True, False, {"first": 5, "margin": 0.5}])
+def test_policies_survive_being_written(racing):
+    own = {} if racing is None else {"racing": racing}
+    task = {
+        "arguments": {"sutton_barto_reward": True, "a list": [1, 2]},
+        "ranges": {"angle": [-0.1, 0.2], "1": [0, 1]},
+        "test_seeds": [5, 6],
+        "restart_after": 200,
+    }
+    settings = parse({"task": CARTPOLE | task | own, "run": {"budget": 50}})
+    assert settings.plan.top == 100  # all of them go to the choice
+    assert parse(tomllib.loads(to_toml(settings.record()))) == settings
+    assert parse({"task": CARTPOLE, "run": {"budget": 50, "top": 7}}).plan.top == 7
+    assert parse(GOOD).plan.top == 10
+
+
+def test_defaults_of_policies_are_those_of_the_library():
+    from inspect import signature
+
+    from discodso import search_policy
+    from discodso.config import PolicyTable, RacingTable
+    from discodso.tasks.control.objective import Racing
+
+    own = signature(search_policy).parameters
+    for name, field in PolicyTable.model_fields.items():
+        if name not in ("kind", "environment", "arguments", "ranges", "test_seeds"):
+            assert own[name].default == field.default, name
+    racing = RacingTable().model_dump()
+    assert Racing(**{**racing, "share": 0.2}) == Racing()
 
 
 def test_changes_on_the_command_line(tmp_path):

@@ -177,9 +177,9 @@ def test_the_queue_holds_the_best_distinct_designs_and_is_imitated():
         seen.update(zip(designs, rewards, strict=True))
         disco.tell(designs, rewards)
     best = sorted(seen.values(), reverse=True)[:3]
-    assert sorted(disco._queue.rewards, reverse=True) == best
-    assert len(set(disco._queue.designs)) == 3
-    share = np.mean([d in set(disco._queue.designs) for d in disco.ask(300)])
+    assert sorted(disco.elite.rewards, reverse=True) == best
+    assert len(set(disco.elite.designs)) == 3
+    share = np.mean([d in set(disco.elite.designs) for d in disco.ask(300)])
     assert share > 0.5
 
 
@@ -191,8 +191,8 @@ def test_the_queue_takes_few_of_one_structure_if_asked():
         for _ in range(3):
             designs = disco.ask()
             disco.tell(designs, [d.tokens.count("a") + 1e-3 * d.values[0] for d in designs])
-        skeletons = disco._queue.designs.skeletons()
-        assert len(set(disco._queue.designs)) == 6
+        skeletons = disco.elite.designs.skeletons()
+        assert len(set(disco.elite.designs)) == 6
         most[niche] = max(skeletons.count(s) for s in skeletons)
     assert most == {0: 6, 2: 2}
 
@@ -205,7 +205,7 @@ def test_more_steps_imitate_the_queue_more_closely():
         designs = disco.ask()
         for _ in range(5):
             disco.tell(designs, np.linspace(0, 1, len(designs)))
-        best = disco._queue.designs
+        best = disco.elite.designs
         reached.append(float(disco.policy.score(replay(disco.space, best)).log_prob.detach().mean()))
         assert disco.updates == 5
     assert reached[1] > reached[0] + 0.05
@@ -282,7 +282,7 @@ def test_a_batch_of_another_space_is_refused_and_changes_nothing():
     ruled = DisCo(Space(short.library, FixedSequence(3), [Repeat("a", at_most=0)]), SMALL)
     with pytest.raises(InvalidDesignError, match="Repeat"):
         ruled.tell(free, np.arange(20.0))
-    assert (disco.baseline, disco._pool, disco.updates) == (Baseline(), None, 0)
+    assert (disco.baseline, len(disco._pool), disco.updates) == (Baseline(), 0, 0)
 
 
 def test_rewards_are_copied_when_told():

@@ -175,7 +175,7 @@ def test_the_worst_reward_of_the_task_is_told():
         def ask(self, size=None):
             return self.inner.ask(size)
 
-        def tell(self, designs, rewards):
+        def tell(self, designs, rewards, weights=None):
             told.extend(rewards)
 
     class SpySettings:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 
 import gymnasium
 import numpy as np
 import pytest
+from killing import comparable
 
-from discodso import DisCoSettings, PolicySettings, StopReason, TreePolicy, search_policy
-from discodso.errors import DeclarationError, DiscodsoError
-from discodso.tasks.control import record
+from discodso import (
+    DisCoSettings,
+    FileError,
+    PolicySearch,
+    PolicySettings,
+    StopReason,
+    TreePolicy,
+    search_policy,
+)
+from discodso.errors import DiscodsoError
 from discodso.tasks.control.environments import as_environment, describe
 from discodso.tasks.control.objective import Racing
-from discodso.tasks.control.search import PolicySearch
 from discodso.tasks.control.task import search_seeds, tree_space, validation_seeds
 
 
@@ -78,13 +86,13 @@ def test_restarts_share_the_budget_and_the_ranking() -> None:
     calls = [row.calls for row in found.search.history]
     assert calls == sorted(set(calls))
     assert calls[-1] == 1000
-    steps = np.diff([0, *calls])
-    assert any(step <= 20 for step in steps)  # a restart begins with the best trees so far
     best = [row.best for row in found.search.history]
     assert best == sorted(best)  # never forgets
     costs = [row.cost for row in found.search.history]
     assert costs == sorted(costs)
-    assert found.search.stop in (StopReason.BUDGET, StopReason.PATIENCE)
+    assert found.search.stop is StopReason.BUDGET
+    without = search_policy("MountainCar-v0", calls=1000, episodes=5, seed=0)
+    assert without.search.top != found.search.top
     rewards = [scored.reward for scored in found.search.top]
     assert rewards == sorted(rewards, reverse=True)
     assert len({scored.design for scored in found.search.top}) == len(found.search.top)
@@ -159,19 +167,24 @@ def test_mistakes_are_one_line(wrong: dict[str, object], words: str) -> None:
 
 def test_the_folder_has_policy_picture_figures_and_history(found: PolicySearch, tmp_path) -> None:
     folder = tmp_path / "new" / "run"
-    record.write(found, folder, "discodso policy CartPole-v1")
+    kept = search_policy("CartPole-v1", calls=600, episodes=10, seed=3, out=folder)
+    assert comparable(kept) == comparable(found)
     assert TreePolicy.load(folder / "policy.json") == found.policy
     assert TreePolicy.load(folder / "policy.json").feature_names == found.policy.feature_names
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["test_mean"] == found.test_mean
-    assert summary["command"] == "discodso policy CartPole-v1"
+    assert summary["command"] == shlex.join(json.loads((folder / "environment.json").read_text())["command"])
     assert summary["interface"]["features"][0]["range"] == list(found.interface.ranges[0])
     rows = (folder / "history.jsonl").read_text().splitlines()
     assert [json.loads(row)["calls"] for row in rows] == [row.calls for row in found.search.history]
+    top = json.loads((folder / "top.json").read_text())
+    assert [scored["reward"] for scored in top["top"]] == [scored.reward for scored in found.search.top]
     assert (folder / "tree.svg").read_text().startswith("<?xml")
     assert (folder / "tree.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(DeclarationError, match="not empty"):
-        record.write(found, folder)
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    with pytest.raises(FileError, match="already holds a run"):
+        search_policy("CartPole-v1", calls=600, episodes=10, seed=4, out=folder)
+    assert before == {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
 def test_cartpole_is_solved() -> None:

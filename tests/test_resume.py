@@ -12,11 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from environments import Walk, registered
 from killing import comparable, duration, killed_and_resumed
 from spaces import decision_tree, mixed_sequence
 
 from discodso import (
     CheckpointError,
+    DeclarationError,
     Design,
     DiscodsoError,
     DisCoRegressor,
@@ -24,12 +26,17 @@ from discodso import (
     FileError,
     PolicySettings,
     RandomSettings,
+    SettingsError,
     StopReason,
     Task,
     resume,
+    resume_policy,
     search,
+    search_policy,
 )
-from discodso.checkpoint import NAME, PREVIOUS
+from discodso.checkpoint import NAME, PREVIOUS, load
+from discodso.commands.show import standing
+from discodso.rundir import is_running
 from discodso.tasks.bitstring import bitstring
 
 SMALL = DisCoSettings(batch_size=50, queue_size=5, policy=PolicySettings(units=8))
@@ -105,6 +112,95 @@ def test_the_estimator_goes_on_with_a_larger_budget(tmp_path):
         DisCoRegressor(max_calls=400, out=tmp_path / "run").resume(X, y + 1)
 
 
+def test_a_batch_whose_rewards_depend_on_each_other_is_rated_as_a_whole(tmp_path):
+    def ranks(designs):
+        return np.argsort(np.argsort([objective(d) if d.tokens[:2] != ("d", "d") else -9.0 for d in designs]))
+
+    task = Task(TASK.space, batch_objective=ranks, rows_independent=False)
+    whole = comparable(search(task, budget=300, seed=3, method=SMALL))
+    first = search(task, budget=130, seed=3, method=SMALL, out=tmp_path / "run")
+    assert comparable(resume(tmp_path / "run", task=task)) == comparable(first)
+    assert comparable(resume(tmp_path / "run", task=task, budget=300)) == whole
+
+
+# --------------------------------------------------------------------------------------------------- policies
+
+
+def policy(calls, **more):
+    own = {"episodes": 8, "seed": 1, "test_seeds": range(9), "method": SMALL, **more}
+    return search_policy("CartPole-v1", calls=calls, **own)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"racing": False, "preset": "paper"}, {"restart_after": 60, "ranges": {"angle": (-0.2, 0.1)}}],
+    ids=["raced", "plain", "restarted"],
+)
+def test_a_policy_search_goes_on_with_a_larger_budget(tmp_path, more):
+    whole = comparable(policy(400, **more))
+    folder = tmp_path / "run"
+    first = comparable(policy(130, workers=2, out=folder, **more))
+    assert comparable(resume_policy(folder)) == first  # ended, and stays so
+    assert comparable(resume_policy(folder, calls=400)) == whole
+    assert comparable(resume(folder)) == whole["search"]
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["calls"] == 400
+    assert summary["test_mean"] == whole["summary"]["test_mean"]
+    if "restart_after" in more:
+        state, _ = load(folder, "search")
+        assert state.part("method").data["restarts"]["restarts"] >= 2
+
+
+def test_a_policy_search_through_gymnasium_goes_on(tmp_path):
+    own = {"method": SMALL, "episodes": 2, "seed": 0, "test_seeds": range(3), "max_nodes": 7}
+    with registered("Walk-v0", Walk) as name:
+        whole = comparable(search_policy(name, calls=120, workers=2, **own))
+        search_policy(name, calls=70, out=tmp_path / "run", **own)
+        assert comparable(resume_policy(tmp_path / "run", calls=120)) == whole
+
+
+def test_a_policy_search_that_was_killed_before_the_choice_is_not_ended(tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+
+    def killed(*arguments):
+        assert is_running(folder)  # held until the policy is written
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("discodso.tasks.control.search.choose_and_test", killed)
+        with pytest.raises(KeyboardInterrupt):
+            policy(100, out=folder)
+    assert not (folder / "policy.json").exists()
+    assert standing(folder)["state"] == "stopped"
+    assert comparable(resume_policy(folder)) == comparable(policy(100))
+    assert standing(folder)["state"] == "ended"
+    assert standing(folder)["policy"]["calls"] == 100
+
+
+def test_what_does_not_fit_a_policy_search_is_refused(tmp_path):
+    class Own:
+        def build(self, space, seed):
+            return SMALL.build(space, seed)
+
+    folder = tmp_path / "own"
+    policy(60, method=Own(), out=folder)
+    with pytest.raises(SettingsError, match="method of one's own"):
+        resume_policy(folder, calls=120)
+    found = resume_policy(folder, calls=120, method=Own())
+    assert comparable(found) == comparable(policy(120))
+    with pytest.raises(CheckpointError, match="100 calls already"):
+        resume_policy(folder, calls=60, method=Own())
+    search(TASK, budget=60, method=SMALL, out=tmp_path / "other")
+    with pytest.raises(SettingsError, match="no run of search_policy"):
+        resume_policy(tmp_path / "other")
+    with pytest.raises(DeclarationError, match="None"):
+        policy(60, arguments={"sutton_barto_reward": None}, out=tmp_path / "none")
+    text = (folder / "settings.toml").read_text().replace("max_nodes = 31", "max_nodes = 15")
+    (folder / "settings.toml").write_text(text)
+    with pytest.raises(CheckpointError, match="another space"):
+        resume_policy(folder, method=Own())
+
+
 # ---------------------------------------------------------------------------------------------------- kill -9
 
 
@@ -132,6 +228,35 @@ def resume_regression(folder: Path):
     return DisCoRegressor(max_calls=800, out=folder).resume(*regression_data()).result_
 
 
+def start_policy(folder: Path, restart_after: int | None = None):
+    return search_policy(
+        "CartPole-v1",
+        calls=1000,
+        episodes=10,
+        seed=4,
+        method=SMALL,
+        restart_after=restart_after,
+        test_seeds=range(20),
+        out=folder,
+        checkpoint_seconds=0,
+    )
+
+
+def start_restarting_policy(folder: Path):
+    found = start_policy(folder, restart_after=150)
+    state, _ = load(folder, "search")
+    assert state.part("method").data["restarts"]["restarts"] >= 2
+    return found
+
+
+TASKS = {
+    "bitstring": (start_bitstring, resume_bitstring),
+    "regression": (start_regression, resume_regression),
+    "policy": (start_policy, resume_policy),
+    "policy-with-restarts": (start_restarting_policy, resume_policy),
+}
+
+
 def check_kills(tmp_path, start, resume, moments: int) -> None:
     start(tmp_path / "warm")  # compiles what is compiled
     whole, seconds = duration(start, tmp_path / "whole")
@@ -142,24 +267,17 @@ def check_kills(tmp_path, start, resume, moments: int) -> None:
         found, alive = killed_and_resumed(start, resume, tmp_path / f"killed-{moment}", delay)
         killed += alive
         assert comparable(found) == comparable(whole), f"killed after {delay:.3f} s"
+    print(f"{killed} of {moments} kills came before the end of the run")
     assert killed >= moments // 2  # most moments lie before the end
 
 
-@pytest.mark.parametrize(
-    ("start", "go_on"),
-    [(start_bitstring, resume_bitstring), (start_regression, resume_regression)],
-    ids=["bitstring", "regression"],
-)
+@pytest.mark.parametrize(("start", "go_on"), TASKS.values(), ids=TASKS)
 def test_killed_runs_end_as_the_undisturbed_one(tmp_path, start, go_on):
     check_kills(tmp_path, start, go_on, 3)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("start", "go_on"),
-    [(start_bitstring, resume_bitstring), (start_regression, resume_regression)],
-    ids=["bitstring", "regression"],
-)
+@pytest.mark.parametrize(("start", "go_on"), TASKS.values(), ids=TASKS)
 def test_twenty_kills(tmp_path, start, go_on):
     check_kills(tmp_path, start, go_on, 20)
 
@@ -202,6 +320,14 @@ def test_a_run_folder_is_never_overwritten(tmp_path):
     with pytest.raises(FileError, match="not empty"):
         search(TASK, budget=60, method=SMALL, out=tmp_path / "other")
     assert before == {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
+
+
+def test_a_run_that_was_killed_while_it_wrote_its_settings_is_started_again(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "lock").touch()
+    (tmp_path / "run" / ".settings.toml.0a1b2c3d.tmp").write_text("[task]")
+    search(TASK, budget=60, method=SMALL, out=tmp_path / "run")
+    assert not list((tmp_path / "run").glob(".*"))
 
 
 def test_two_processes_cannot_run_in_one_folder(tmp_path, monkeypatch):

@@ -52,12 +52,13 @@ if TYPE_CHECKING:
     from discodso.policy import PolicySettings
     from discodso.prefix import Prefix
     from discodso.result import Failure, HistoryRow, Ranking, Result, Scored, StopReason
-    from discodso.runs import resume
+    from discodso.runs import resume, resume_policy
     from discodso.search import search
     from discodso.space import Space, Violation
     from discodso.state import State
     from discodso.task import Task
-    from discodso.tasks.control.search import PolicySearch, search_policy
+    from discodso.tasks.control.choice import PolicySearch
+    from discodso.tasks.control.search import search_policy
     from discodso.tasks.control.tree_policy import TreePolicy
     from discodso.tasks.regression.estimator import DisCoRegressor
     from discodso.tokens import FixedSequence, Library, OpenSequence, Token, Tree
@@ -126,6 +127,7 @@ __all__ = [
     "Violation",
     "__version__",
     "resume",
+    "resume_policy",
     "search",
     "search_policy",
 ]
@@ -196,7 +198,7 @@ _HOMES = {
         "Scored",
         "StopReason",
     ),
-    "runs": ("resume",),
+    "runs": ("resume", "resume_policy"),
     "search": ("search",),
     "space": (
         "Space",
@@ -204,7 +206,8 @@ _HOMES = {
     ),
     "state": ("State",),
     "task": ("Task",),
-    "tasks.control.search": ("PolicySearch", "search_policy"),
+    "tasks.control.choice": ("PolicySearch",),
+    "tasks.control.search": ("search_policy",),
     "tasks.control.tree_policy": ("TreePolicy",),
     "tasks.regression.estimator": ("DisCoRegressor",),
     "tokens": (

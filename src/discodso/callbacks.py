@@ -19,12 +19,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What a callback is told at the start: `calls` is more than 0 for a run that goes on."""
+    """What a callback is told at the start.
+
+    Attributes:
+        task: its name.
+        budget: objective calls.
+        seed: of the run.
+        calls: more than 0 for a run that goes on.
+        cost_unit: of the cost in history rows, empty if the task has none.
+    """
 
     task: str
     budget: int
     seed: int
     calls: int
+    cost_unit: str = ""
 
 
 class Callback:
@@ -138,7 +147,7 @@ class RichProgress(Callback):
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("best {task.fields[best]}"),
+            TextColumn("best {task.fields[best]}{task.fields[cost]}"),
             TimeRemainingColumn(),
             console=self._console,
             disable=self._console.quiet or not self._console.is_terminal,
@@ -146,23 +155,26 @@ class RichProgress(Callback):
         self._line: Any = None
         self._budget = 1
         self._tenths = 0
+        self._cost_unit = ""
 
     def start(self, info: RunInfo) -> None:
         """Show the bar."""
         self._budget = info.budget
         self._tenths = info.calls * 10 // info.budget
-        self._line = self._bar.add_task(info.task, total=info.budget, completed=info.calls, best="-")
+        self._cost_unit = info.cost_unit
+        self._line = self._bar.add_task(info.task, total=info.budget, completed=info.calls, best="-", cost="")
         self._bar.start()
 
     def batch(self, row: HistoryRow, ranking: Ranking) -> None:
         """Move it on."""
         best = "-" if row.best is None else f"{row.best:.5f}"
-        self._bar.update(self._line, completed=row.calls, best=best)
+        cost = "" if row.cost is None else f", {row.cost:.0f} {self._cost_unit}"
+        self._bar.update(self._line, completed=row.calls, best=best, cost=cost)
         tenths = row.calls * 10 // self._budget
         if not self._console.is_terminal and tenths > self._tenths:
             self._tenths = tenths
             mean = "-" if row.mean is None else f"{row.mean:.5f}"
-            self._console.print(f"{row.calls} calls, best {best}, mean {mean}", highlight=False)
+            self._console.print(f"{row.calls} calls{cost}, best {best}, mean {mean}", highlight=False)
 
     def end(self, result: Result) -> None:
         """Take it away."""

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from discodso.commands.output import callbacks_for, show_policy
+from discodso.commands.running import CheckpointSeconds, Events, Json, Out, TensorBoardFolder
 from discodso.errors import DeclarationError
-from discodso.result import HistoryRow, Ranking, StopReason
 
 if TYPE_CHECKING:
     from discodso.tasks.control.environments import Interface
-    from discodso.tasks.control.search import PolicySearch
-
-_EXIT_INTERRUPTED = 130
 
 
 def policy(
@@ -30,7 +25,7 @@ def policy(
     seed: Annotated[int, typer.Option(help="The same seed gives the same policy.")] = 0,
     max_nodes: Annotated[int, typer.Option(help="Decisions and leaves of the largest tree.")] = 31,
     workers: Annotated[int, typer.Option(help="Processes, or threads for compiled environments.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="New folder for policy, picture and history.")] = None,
+    out: Out = None,
     preset: Annotated[str, typer.Option(help="tuned, or paper for the paper's settings.")] = "tuned",
     racing: Annotated[
         bool | None, typer.Option(help="Cut poor trees after few episodes. By default as the preset has it.")
@@ -46,44 +41,39 @@ def policy(
     range_: Annotated[
         list[str], typer.Option("--range", help="FEATURE=LOW,HIGH for thresholds; may be given again.")
     ] = [],  # noqa: B006
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON only.")] = False,
+    checkpoint_seconds: CheckpointSeconds = 60.0,
+    as_json: Json = False,
+    events: Events = None,
+    tensorboard: TensorBoardFolder = None,
 ) -> None:
     """Find a decision tree that acts well in a Gymnasium environment, and score it on 1000 fresh seeds."""
-    from discodso.tasks.control import record
     from discodso.tasks.control.environments import as_environment, describe
     from discodso.tasks.control.search import search_policy
 
-    if out is not None:
-        record.check_free(out)
     given = as_environment(environment, dict(_argument(text) for text in argument))
     ranges = dict(_range(text) for text in range_)
     console = Console(stderr=True, quiet=as_json)
     _show_interface(describe(given, ranges, seed), console)
-    with _bar(console, str(given), calls, quiet=as_json) as report:
-        found = search_policy(
-            given,
-            calls=calls,
-            episodes=episodes,
-            seed=seed,
-            max_nodes=max_nodes,
-            workers=workers,
-            preset=preset,
-            racing=racing,
-            restart_after=restart_after,
-            ranges=ranges,
-            target=target,
-            time_limit=max_time,
-            callback=report,
-        )
-    if as_json:
-        print(json.dumps({**found.summary(), "tree": found.policy.to_dict()}, allow_nan=False))
-    else:
-        _show(found)
+    found = search_policy(
+        given,
+        calls=calls,
+        episodes=episodes,
+        seed=seed,
+        max_nodes=max_nodes,
+        workers=workers,
+        preset=preset,
+        racing=racing,
+        restart_after=restart_after,
+        ranges=ranges,
+        target=target,
+        time_limit=max_time,
+        callback=callbacks_for(as_json, events, tensorboard),
+        out=out,
+        checkpoint_seconds=checkpoint_seconds,
+    )
     if out is not None:
-        record.write(found, out, shlex.join(["discodso", *sys.argv[1:]]))
         console.print(f"policy, picture and history: {out}", highlight=False, soft_wrap=True)
-    if found.search.stop is StopReason.INTERRUPTED:
-        raise typer.Exit(_EXIT_INTERRUPTED)
+    show_policy(found, as_json)
 
 
 def play(
@@ -156,63 +146,3 @@ def _show_interface(interface: Interface, console: Console) -> None:
         table.add_row(name, low, high, source if limits is not None else "never changes, left out")
     console.print(table)
     console.print("actions: " + ", ".join(word for _, word in interface.action_names), highlight=False)
-
-
-class _bar:
-    """Progress: a bar on a terminal, a line for every tenth of the budget elsewhere."""
-
-    def __init__(self, console: Console, name: str, calls: int, quiet: bool) -> None:
-        self.console, self.calls, self.tenths = console, calls, 0
-        self.bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("best {task.fields[best]}, {task.fields[episodes]} episodes"),
-            TimeRemainingColumn(),
-            console=console,
-            disable=quiet or not console.is_terminal,
-        )
-        self.line = self.bar.add_task(name, total=calls, best="-", episodes=0)
-
-    def __enter__(self) -> Any:
-        self.bar.start()
-        return self.report
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()
-
-    def report(self, row: HistoryRow, ranking: Ranking) -> None:
-        best = "-" if row.best is None else f"{row.best:.2f}"
-        episodes = f"{row.cost or 0:.0f}"
-        self.bar.update(self.line, completed=row.calls, best=best, episodes=episodes)
-        if not self.console.is_terminal and row.calls * 10 // self.calls > self.tenths:
-            self.tenths = row.calls * 10 // self.calls
-            line = f"{row.calls} calls, {episodes} episodes, best {best}, mean {row.mean or 0:.2f}"
-            self.console.print(line, highlight=False)
-
-
-def _show(found: PolicySearch) -> None:
-    from discodso.tasks.control.export import to_text
-
-    out = Console()
-    out.print(to_text(found.policy), highlight=False, markup=False, soft_wrap=True)
-    best = found.candidates[0]
-    out.print(
-        f"test mean {found.test_mean:.2f}, standard error {found.test_error:.2f}, over {len(found.test_seeds)} "
-        f"seeds that the search never saw; {len(found.policy)} nodes",
-        highlight=False,
-        soft_wrap=True,
-    )
-    out.print(
-        f"chosen from {len(found.candidates)} finalists by {best.mean:.2f} on {best.episodes} fresh episodes each "
-        f"(in the search it had {best.search_reward:.2f})",
-        highlight=False,
-        soft_wrap=True,
-    )
-    failed = f", {found.search.failure_count} failed" if found.search.failure_count else ""
-    out.print(
-        f"{found.calls} objective calls{failed}, {found.episodes} episodes and {found.validation_episodes} "
-        f"for the choice, {found.search.seconds:.1f} s: {found.search.sentence}",
-        highlight=False,
-        soft_wrap=True,
-    )

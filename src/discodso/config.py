@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
@@ -26,6 +26,7 @@ class Table(BaseModel):
     """A table of a settings file: no other keys, and no other types, than declared."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    default_top: ClassVar[int] = 10  # of [run], for this task
 
 
 class BitstringTable(Table):
@@ -60,6 +61,34 @@ class RegressionTable(Table):
     threads: int = Field(default=1, ge=1)
 
 
+class RacingTable(Table):
+    """[task.racing] of a policy; `Racing` explains the keys. The share is the method's risk factor by default."""
+
+    first: int = Field(default=4, ge=2)
+    growth: float = Field(default=2.0, gt=1, allow_inf_nan=False)
+    share: float | None = Field(default=None, gt=0, le=1)
+    margin: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+
+
+class PolicyTable(Table):
+    """[task] of a decision tree that acts in an environment; `search_policy` explains the keys."""
+
+    default_top: ClassVar[int] = 100  # all of them go to the choice
+
+    kind: Literal["policy"] = "policy"
+    environment: str = Field(min_length=1)
+    arguments: dict[str, Any] = {}
+    ranges: dict[str, tuple[float, float]] = {}
+    episodes: int = Field(default=100, ge=2)
+    max_nodes: int = Field(default=31, ge=3)
+    resolution: float = Field(default=0.01, gt=0, le=0.5)
+    preset: Literal["tuned", "paper"] = "tuned"
+    racing: bool | RacingTable | None = None
+    restart_after: int | None = Field(default=None, ge=1)
+    workers: int = Field(default=1, ge=1)
+    test_seeds: list[int] | None = Field(default=None, min_length=2)
+
+
 class CustomTable(Table):
     """[task] of one's own: "module:attribute", a Task or a function of `arguments` that returns one."""
 
@@ -84,7 +113,7 @@ class RunTable(Table):
     target: float | None = Field(default=None, allow_inf_nan=False)
     patience: int | None = Field(default=None, ge=1)
     time_limit: float | None = Field(default=None, gt=0)
-    top: int = Field(default=10, ge=1)
+    top: int | None = Field(default=None, ge=1)
     raise_on_failure: bool = False
     overlap: bool = False
     checkpoint_seconds: float = Field(default=60.0, ge=0, allow_inf_nan=False)
@@ -118,20 +147,22 @@ def _table_of(name: str, kind: str | None, settings: type[Any], **replaced: Any)
     return create_model(name, __base__=Table, **own)
 
 
-_PolicyTable = _table_of("PolicyTable", None, PolicySettings)
+_NetworkTable = _table_of("NetworkTable", None, PolicySettings)
 _DisCoTable = _table_of(
-    "DisCoTable", "disco", DisCoSettings, policy=(_PolicyTable, Field(default_factory=_PolicyTable))
+    "DisCoTable", "disco", DisCoSettings, policy=(_NetworkTable, Field(default_factory=_NetworkTable))
 )
 _RandomTable = _table_of("RandomTable", "random", RandomSettings)
 
 TASKS: dict[str, type[Table]] = {
     "bitstring": BitstringTable,
     "regression": RegressionTable,
+    "policy": PolicyTable,
     "custom": CustomTable,
     "python": PythonTable,
 }
 _METHODS: dict[str, Any] = {"disco": _DisCoTable, "random": _RandomTable, "python": PythonMethodTable}
 _TABLES = ("task", "method", "run", "executor")
+_BRANCHES = ("bool", "RacingTable")  # pydantic's names for what task.racing may be
 _OTHER_NAMES = {("method", "epsilon"): "risk_factor", ("method", "N"): "batch_size"}  # of the paper
 
 
@@ -200,7 +231,7 @@ def parse(data: Mapping[str, Any], where: str = "settings") -> RunSettings:
     try:
         limits = Limits(run.budget, run.target, run.patience, run.time_limit)
         own = run.model_dump(exclude={"budget", "target", "patience", "time_limit", "initial_designs"})
-        plan = Plan(limits, **own)
+        plan = Plan(limits, **{**own, "top": run.top or task.default_top})
         first = tuple(Design.from_json(text) for text in run.initial_designs)
     except (DeclarationError, InvalidDesignError) as error:
         raise SettingsError(f"{where}: run.{error}") from None
@@ -252,13 +283,21 @@ def _checked(where: str, name: str, model: type[Table], data: Mapping[str, Any])
 
 def _first(error: ValidationError, name: str, model: type[Table]) -> str:
     """The first thing that is wrong, in a line."""
-    found = error.errors(include_url=False)[0]
-    place = [str(part) for part in found["loc"]]
+    found = error.errors(include_url=False)
+    # Where a key may be one thing or another there is an error for each: that which went deepest was meant.
+    same = [other for other in found if other["loc"][:1] == found[0]["loc"][:1]]
+    return _said(max(same, key=lambda other: len(other["loc"])), name, model)
+
+
+def _said(found: Any, name: str, model: type[Table]) -> str:
+    place = [str(part) for part in found["loc"] if part not in _BRANCHES]
     key = ".".join((name, *place))
     if found["type"] == "extra_forbidden":
         owner: Any = model
         for part in place[:-1]:
-            owner = owner.model_fields[part].annotation
+            annotation: Any = owner.model_fields[part].annotation
+            tables = [a for a in get_args(annotation) if isinstance(a, type) and issubclass(a, Table)]
+            owner = tables[0] if tables else annotation
         return _unknown(place[-1], ".".join((name, *place[:-1])), tuple(owner.model_fields))
     if found["type"] == "missing":
         return f"{key} is missing"

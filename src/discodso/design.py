@@ -189,9 +189,10 @@ class DesignBatch(Sequence[Design]):
             for row, count in enumerate(self.lengths.tolist())
         ]
 
-    def skeletons(self) -> list[bytes]:
-        """One key for each design, equal exactly where the tokens are equal, whatever their values."""
-        return [self.tokens[row, :count].tobytes() for row, count in enumerate(self.lengths.tolist())]
+    def skeletons(self, length: int | None = None) -> list[bytes]:
+        """One key for each design, equal exactly where the tokens are, or the first `length` of them."""
+        counts = self.lengths if length is None else np.minimum(self.lengths, length)
+        return [self.tokens[row, :count].tobytes() for row, count in enumerate(counts.tolist())]
 
     @staticmethod
     def concatenate(batches: Sequence[DesignBatch]) -> DesignBatch:

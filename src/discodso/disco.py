@@ -6,23 +6,22 @@ designs that were never asked for: `tell` gathers until a batch is full, then ma
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
-from discodso.arrays import Floats
 from discodso.checks import require, require_integer, require_number, seed_sequence, settle_integers
 from discodso.design import Design, DesignBatch
+from discodso.elites import Elites, Niche, Pool
 from discodso.errors import DeclarationError
 from discodso.method import Metrics
 from discodso.policy import Policy, PolicySettings, Score, one_thread
 from discodso.sampling import sample
 from discodso.space import Space
-from discodso.state import Arrays, State, batch_arrays, batch_of, generator_state, restore_generator
+from discodso.state import Arrays, State, generator_state, restore_generator
 from discodso.trace import replay
 from discodso.training import (
     Baseline,
@@ -32,6 +31,7 @@ from discodso.training import (
     require_finite,
     select,
 )
+from discodso.variation import vary
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,16 @@ class DisCoSettings:
             touched, which would stall Adam for a long time.
         queue_size: how many of the best designs seen are also imitated (priority-queue training); 0 for none.
         queue_weight: weight of that imitation in the loss.
-        queue_niche: how many of them may have the same tokens; 0 for any number. Without a limit variants of one
-            design fill the queue, and the policy stops trying other structures.
+        queue_niche: how many of them may have the same structure; 0 for any number. Without a limit variants of
+            one design fill the queue, and the policy stops trying other structures.
+        queue_niche_length: designs have the same structure if they agree in so many tokens from the start; 0 for
+            all tokens. Few tokens keep designs apart that differ from the root on.
         queue_steps: steps of the optimiser for each batch; those after the first imitate the queue only. More of
             them pay where an objective call costs more than a step.
+        queue_recheck: share of a batch that evaluates good designs again, for noisy objectives. A design then
+            joins the queue with its second reward, and the rewards of those in it are averaged.
+        variation: share of a batch that are variations of designs of the queue: values moved, parts drawn anew by
+            the policy, exchanged, inserted or taken out. They teach as if the policy had drawn them.
         policy: the network and its distributions.
     """
 
@@ -67,50 +73,33 @@ class DisCoSettings:
     queue_size: int = 0
     queue_weight: float = 1.0
     queue_niche: int = 0
+    queue_niche_length: int = 0
     queue_steps: int = 1
+    queue_recheck: float = 0.0
+    variation: float = 0.0
     policy: PolicySettings = field(default_factory=PolicySettings)
 
     def __post_init__(self) -> None:
-        settle_integers(self, {"batch_size": 1, "queue_size": 0, "queue_niche": 0, "queue_steps": 1})
+        settle_integers(
+            self,
+            {"batch_size": 1, "queue_size": 0, "queue_niche": 0, "queue_niche_length": 0, "queue_steps": 1},
+        )
         require_number("learning_rate", self.learning_rate, above=0)
         require_number("entropy_coefficient", self.entropy_coefficient, least=0)
         require_number("risk_factor", self.risk_factor, above=0, most=1)
         require_number("baseline_coefficient", self.baseline_coefficient, least=0, most=0.999)
         require_number("max_gradient_norm", self.max_gradient_norm, above=0)
         require_number("queue_weight", self.queue_weight, least=0)
+        require_number("queue_recheck", self.queue_recheck, least=0, most=0.5)
+        require_number("variation", self.variation, least=0, most=0.9)
+        for name in ("queue_recheck", "variation"):
+            if getattr(self, name) and not self.queue_size:
+                raise DeclarationError(f"{name} needs a queue; set queue_size, for example to 50")
         require("policy", self.policy, isinstance(self.policy, PolicySettings), "a PolicySettings object")
 
     def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> DisCo:
         """Start the method on a space."""
         return DisCo(space, self, seed=seed)
-
-
-@dataclass(frozen=True)
-class _Pool:
-    """Told designs that wait for an update, or the queue of the best: designs and rewards float[B]."""
-
-    designs: DesignBatch
-    rewards: Floats
-
-    def join(self, other: _Pool) -> _Pool:
-        designs = DesignBatch.concatenate((self.designs, other.designs))
-        return _Pool(designs, np.concatenate((self.rewards, other.rewards)))
-
-    def best_distinct(self, count: int, niche: int) -> _Pool:
-        """The best designs without repetition; at most `niche` with the same tokens, if that is not 0."""
-        order = np.argsort(-self.rewards, kind="stable")
-        keys, skeletons = self.designs.keys(), self.designs.skeletons()
-        first: dict[bytes, int] = {}
-        taken: Counter[bytes] = Counter()
-        for row in order.tolist():
-            if len(first) == count:
-                break
-            full = bool(niche) and taken[skeletons[row]] >= niche
-            if np.isfinite(self.rewards[row]) and keys[row] not in first and not full:
-                first[keys[row]] = row
-                taken[skeletons[row]] += 1
-        rows = np.array(list(first.values()), dtype=np.int64)
-        return _Pool(self.designs.select(rows), self.rewards[rows])
 
 
 class DisCo:
@@ -141,22 +130,50 @@ class DisCo:
         self.policy = Policy(space, self.settings.policy, np.random.default_rng(weights))
         self._rng = np.random.default_rng(samples)
         self._optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.settings.learning_rate)
-        self._pool: _Pool | None = None
-        self._queue: _Pool | None = None
+        self._pool = Pool.empty(space)
+        self._elites = Elites(
+            Pool.empty(space),
+            Pool.empty(space),
+            settings.queue_size,
+            Niche(settings.queue_niche, settings.queue_niche_length or None)
+            if settings.queue_niche
+            else None,
+            settings.queue_recheck > 0,
+        )
+
+    @property
+    def elite(self) -> Pool:
+        """The queue: the best designs seen, best first, with the means of their rewards."""
+        return self._elites.members
 
     def ask(self, size: int | None = None) -> DesignBatch:
-        """Designs drawn from the policy, a sequence of `Design`."""
+        """Designs to evaluate, a sequence of `Design`: drawn from the policy; with a queue perhaps also
+        designs to evaluate again, and variations."""
         count = self.batch_size if size is None else size
         require_integer("size", count, 1)
+        s, members = self.settings, self.elite
+        again = self._elites.to_recheck(int(s.queue_recheck * count))
+        varied = min(int(s.variation * count), count - len(again)) if len(members) > 1 else 0
         with one_thread():
-            return sample(self.space, self.policy.stepper(), count, self._rng).designs
+            stepper, parts = self.policy.stepper(), [again]
+            if varied:
+                scripts = vary(self.space, members.designs, varied, self._rng)
+                parts.append(sample(self.space, stepper, varied, self._rng, scripts=scripts).designs)
+            rest = count - len(again) - varied
+            if rest:
+                parts.append(sample(self.space, stepper, rest, self._rng).designs)
+        parts = [part for part in parts if len(part)]
+        return parts[0] if len(parts) == 1 else DesignBatch.concatenate(parts)
 
-    def tell(self, designs: Sequence[Design], rewards: ArrayLike) -> Metrics | None:
+    def tell(
+        self, designs: Sequence[Design], rewards: ArrayLike, weights: ArrayLike | None = None
+    ) -> Metrics | None:
         """Take rewards of designs; makes an update once `batch_size` designs have been told.
 
         Designs need not have been asked for; those that break a rule of the space are refused. A reward that is
-        not finite marks a failed design: it counts as the worst and never teaches. Returns what the update did, or
-        None if it still waits for more designs.
+        not finite marks a failed design: it counts as the worst and never teaches. `weights` says how much
+        evidence each reward stands on, such as episodes; they are equal if it is not given. Returns what the
+        update did, or None if it still waits for more designs.
         """
         designs = designs if isinstance(designs, DesignBatch) else list(designs)
         try:
@@ -170,12 +187,13 @@ class DisCo:
         batch = self.space.encode(designs)
         if batch.origin is not self.space:
             replay(self.space, batch)  # refuses designs that do not belong to the space
-        news = _Pool(batch, told)
-        pool = news if self._pool is None else self._pool.join(news)
-        self._pool = pool
-        if len(pool.rewards) < self.batch_size:
+        evidence = np.ones(len(told)) if weights is None else np.array(weights, dtype=np.float64)
+        if evidence.shape != told.shape or not (evidence > 0).all():
+            raise DeclarationError("tell needs one positive weight for each design")
+        self._pool = self._pool.join(Pool(batch, told, evidence))
+        if len(self._pool) < self.batch_size:
             return None
-        self._pool = None
+        pool, self._pool = self._pool, Pool.empty(self.space)
         return self._update(pool)
 
     def _step(self, loss: torch.Tensor) -> float:
@@ -195,10 +213,9 @@ class DisCo:
         for index, slots in self._optimiser.state_dict()["state"].items():
             for name, tensor in slots.items():
                 arrays[f"optimiser/{index}/{name}"] = tensor.detach().numpy().copy()
-        for place, pool in (("pool", self._pool), ("queue", self._queue)):
-            if pool is not None:
-                parts = {**batch_arrays(pool.designs), "rewards": pool.rewards.copy()}
-                arrays |= {f"{place}/{name}": array for name, array in parts.items()}
+        pools = {"pool": self._pool, "queue": self._elites.members, "waiting": self._elites.waiting}
+        for place, pool in pools.items():
+            arrays |= {f"{place}/{name}": array for name, array in pool.to_arrays().items()}
         return State(
             arrays,
             {
@@ -210,7 +227,9 @@ class DisCo:
 
     def restore(self, state: State) -> None:
         """Go on from a state of a method with the same space and settings."""
-        whole = State(state.arrays, {part: {} for part in ("policy", "optimiser", "pool", "queue")})
+        whole = State(
+            state.arrays, {part: {} for part in ("policy", "optimiser", "pool", "queue", "waiting")}
+        )
         weights = {name: torch.from_numpy(a.copy()) for name, a in whole.part("policy").arrays.items()}
         try:
             self.policy.load_state_dict(weights)
@@ -225,21 +244,15 @@ class DisCo:
             slots.setdefault(int(index), {})[name] = torch.from_numpy(array.copy())
         groups = self._optimiser.state_dict()["param_groups"]
         self._optimiser.load_state_dict({"state": slots, "param_groups": groups})
-        self._pool = self._restored_pool(whole.part("pool").arrays)
-        self._queue = self._restored_pool(whole.part("queue").arrays)
+        self._pool, members, waiting = (
+            Pool.of_arrays(self.space, whole.part(place).arrays) for place in ("pool", "queue", "waiting")
+        )
+        self._elites = replace(self._elites, members=members, waiting=waiting)
         self.updates = int(state.data["updates"])
         self.baseline = Baseline(**state.data["baseline"])
         restore_generator(self._rng, state.data["random"])
 
-    def _restored_pool(self, arrays: Arrays) -> _Pool | None:
-        if not arrays:
-            return None
-        designs = batch_of(self.space, arrays)
-        if arrays["rewards"].shape != (len(designs),):
-            raise ValueError("rewards that are not as many as designs")
-        return _Pool(designs, arrays["rewards"].astype(np.float64))
-
-    def _update(self, pool: _Pool) -> Metrics:
+    def _update(self, pool: Pool) -> Metrics:
         if not np.isfinite(pool.rewards).any():
             return Metrics(kept=0)
         s = self.settings
@@ -250,19 +263,19 @@ class DisCo:
         teachers = pool.designs.select(chosen.kept)
         kept = len(teachers)
         if s.queue_size:
-            best = pool if self._queue is None else self._queue.join(pool)
-            self._queue = best.best_distinct(s.queue_size, s.queue_niche)
-            teachers = DesignBatch.concatenate((teachers, self._queue.designs))
+            self._elites = self._elites.add(pool, int(s.queue_recheck * self.batch_size))
+            teachers = DesignBatch.concatenate((teachers, self.elite.designs))
+        imitated = len(teachers) > kept
         with one_thread(), torch.enable_grad():
             trace = replay(self.space, teachers)
             score = self.policy.score(trace)
             elite = Score(score.log_prob[:kept], score.entropy[:kept], score.token_log_prob[:kept])
             loss = policy_gradient_loss(elite, chosen.advantages, s.entropy_coefficient)
-            if s.queue_size:
+            if imitated:
                 loss = loss + s.queue_weight * imitation_loss(score.log_prob[kept:])
             require_finite(loss, score, chosen.advantages)
             norm = self._step(loss)
-            for _ in range(s.queue_steps - 1 if self._queue is not None else 0):
+            for _ in range(s.queue_steps - 1 if imitated else 0):
                 again = self.policy.score(trace)
                 bonus = s.entropy_coefficient * again.entropy[kept:].mean()
                 more = s.queue_weight * imitation_loss(again.log_prob[kept:]) - bonus

@@ -17,8 +17,6 @@ from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
-
 from discodso.design import DesignBatch
 from discodso.errors import ExecutorError
 from discodso.objective_calls import Answer, Rows, Seeds, answer_rows, describe
@@ -281,15 +279,12 @@ def _lost(chunk: _Chunk, error: BaseException) -> str:
 
 def _in_order(flight: Flight) -> Answer:
     """All answers from the first design to the first gap."""
-    rewards, reasons, cost = [], dict[int, str](), 0.0
+    answers: list[Answer] = []
     position = flight.first
     while position in flight.answers:
         answer = flight.answers[position]
         if answer.broken:  # as if the batch objective had been called with all designs
             return Answer.failed(flight.count, next(iter(answer.reasons.values())), broken=True)
-        offset = position - flight.first
-        reasons |= {offset + row: reason for row, reason in sorted(answer.reasons.items())}
-        cost += answer.cost
-        rewards.append(answer.rewards)
+        answers.append(answer)
         position += len(answer.rewards)
-    return Answer(np.concatenate(rewards) if rewards else np.empty(0), reasons, cost)
+    return Answer.joined(answers)

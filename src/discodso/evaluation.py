@@ -165,7 +165,7 @@ class Evaluator:
             row, reason = next(iter(answer.reasons.items()))
             what = reason if self.task.batch_objective is not None else f"the objective {reason}"
             raise EvaluationError(f"{what}, for {begun.designs[begun.first + row]}")
-        return self._collect(begun, _joined(begun.known, answer), interrupted, unanswered)
+        return self._collect(begun, Answer.joined((begun.known, answer)), interrupted, unanswered)
 
     def abandon(self, begun: Begun) -> None:
         """Let go of a batch that has begun."""
@@ -219,11 +219,3 @@ class Evaluator:
         self.failure_count += len(failures)
         rewards = np.where(failed, self.task.worst_reward, answer.rewards)
         return Evaluation(rewards, failed, failures, interrupted, answer)
-
-
-def _joined(known: Answer, more: Answer) -> Answer:
-    offset = len(known.rewards)
-    if not offset:
-        return more
-    reasons = {**known.reasons, **{offset + row: reason for row, reason in more.reasons.items()}}
-    return Answer(np.concatenate((known.rewards, more.rewards)), reasons, known.cost + more.cost)

@@ -117,7 +117,7 @@ class Run:
         self.evaluator = evaluator
         self.callbacks = callbacks
         self.folder: RunFolder | None = None
-        self.ranking = Ranking(plan.top)
+        self.ranking = Ranking(plan.top, evaluator.task.stochastic)
         self.history: list[HistoryRow] = []
         self.failures: list[Failure] = []
         self.started = time.monotonic()
@@ -144,7 +144,9 @@ class Run:
     def execute(self, standing: Standing, resumed: bool = False) -> Result:
         """Run until a limit is reached; the result has everything found."""
         task = self.evaluator.task
-        self.callbacks("start", RunInfo(task.name, self.limits.budget, self.plan.seed, self.evaluator.calls))
+        done = self.evaluator.calls
+        info = RunInfo(task.name, self.limits.budget, self.plan.seed, done, task.cost_unit)
+        self.callbacks("start", info)
         if not resumed:
             self._save(standing)
         between = resumed and not len(standing.known.rewards)
@@ -221,7 +223,7 @@ class Run:
         designs = begun.designs if complete else begun.designs.select(slice(0, count))
         usable = np.where(evaluation.failed, -np.inf, evaluation.rewards)
         best = self.ranking.best
-        self.ranking.add(designs, usable, calls_before)
+        self.ranking.add(designs, usable, calls_before, evaluation.answer.weights)
         self.failures += evaluation.failures[: _FAILURES_KEPT - len(self.failures)]
         stop = StopReason.INTERRUPTED if evaluation.interrupted else self._limit_reached()
         following = None
@@ -233,7 +235,7 @@ class Run:
         metrics, told = None, False
         try:
             if count and stop is not StopReason.INTERRUPTED:
-                metrics = self.method.tell(designs, evaluation.rewards)
+                metrics = self.method.tell(designs, evaluation.rewards, evaluation.answer.weights)
             told = True
         finally:
             self._record(designs, evaluation, metrics, best)
@@ -333,6 +335,8 @@ class Run:
     def _state(self, standing: Standing, counts: dict[str, float]) -> State:
         assert isinstance(self.method, Resumable)
         arrays: Arrays = {"known/rewards": standing.known.rewards.copy()}
+        if standing.known.weights is not None:
+            arrays["known/weights"] = standing.known.weights.copy()
         for place, designs in (("current", standing.current), ("ahead", standing.ahead)):
             if designs is not None:
                 arrays |= {f"{place}/{name}": array for name, array in batch_arrays(designs).items()}
@@ -384,7 +388,15 @@ class Run:
             self.failures = [Failure(int(c), Design.from_dict(d), str(r)) for c, d, r in data["failures"]]
             self.ranking.restore(Scored.from_dict(scored) for scored in data["top"])
             reasons = {int(row): str(reason) for row, reason in data["known"]["reasons"]}
-            known = Answer(run.arrays["known/rewards"], reasons, float(data["known"]["cost"]))
+            known = Answer(
+                run.arrays["known/rewards"],
+                reasons,
+                float(data["known"]["cost"]),
+                weights=run.arrays.get("known/weights"),
+            )
+            if objective is None and not self.evaluator.task.rows_independent:
+                # The rest of the batch has a say in these rewards: all of it is rated again.
+                known = NOTHING_KNOWN
             current, ahead = (self._designs(run.arrays, place) for place in ("current", "ahead"))
             self.started = time.monotonic() - float(data["seconds"])
             rows = int(data["rows"])

@@ -43,8 +43,13 @@ class Method(Protocol):
         """Designs to evaluate next; `batch_size` of them unless a number is given."""
         ...
 
-    def tell(self, designs: Sequence[Design], rewards: ArrayLike) -> Metrics | None:
-        """Rewards of designs, asked for or not, any number, in any order. Returns metrics after an update."""
+    def tell(
+        self, designs: Sequence[Design], rewards: ArrayLike, weights: ArrayLike | None = None
+    ) -> Metrics | None:
+        """Rewards of designs, asked for or not, any number, in any order. Returns metrics after an update.
+
+        `weights` is the evidence behind each reward, such as episodes, None if all are equal.
+        """
         ...
 
 

@@ -6,7 +6,7 @@ import math
 import queue
 import threading
 import traceback
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,13 @@ class Measured:
         rewards: one for each design.
         cost: what the batch cost, in the unit that `Task.cost_unit` names, such as episodes.
         reasons: for designs that failed, by position: what happened.
+        weights: the evidence behind each reward, such as the episodes of its mean; None if all are equal.
     """
 
     rewards: Any
     cost: float = 0.0
     reasons: Mapping[int, str] = field(default_factory=dict)
+    weights: Any = None
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,29 @@ class Answer:
         reasons: what happened to those without, by position.
         cost: in the unit of the task.
         broken: whether a batch objective as a whole failed, rather than single designs.
+        weights: float[n], evidence behind each reward, None if all are equal.
     """
 
     rewards: Floats
     reasons: dict[int, str]
     cost: float = 0.0
     broken: bool = False
+    weights: Floats | None = None
+
+    @classmethod
+    def joined(cls, answers: Sequence[Answer]) -> Answer:
+        """Answers of designs that follow each other, as one."""
+        reasons, offset = dict[int, str](), 0
+        weights: list[Any] = [answer.weights for answer in answers if len(answer.rewards)]
+        for answer in answers:
+            reasons |= {offset + row: reason for row, reason in answer.reasons.items()}
+            offset += len(answer.rewards)
+        return cls(
+            np.concatenate([np.empty(0), *(answer.rewards for answer in answers)]),
+            reasons,
+            sum(answer.cost for answer in answers),
+            weights=None if any(w is None for w in weights) else np.concatenate([np.empty(0), *weights]),
+        )
 
     @classmethod
     def of_outcomes(cls, outcomes: list[Outcome]) -> Answer:
@@ -165,10 +184,18 @@ def answer_at_once(task: Task, designs: DesignBatch, seeds: Seeds | None) -> Ans
         given = task.batch_objective(designs, *(() if seeds is None else (seeds,)))
         measured = given if isinstance(given, Measured) else Measured(given)
         rewards, reasons = as_rewards(measured.rewards, len(designs))
-        return Answer(rewards, {**reasons, **measured.reasons}, float(measured.cost))
+        weights = None if measured.weights is None else _as_weights(measured.weights, len(designs))
+        return Answer(rewards, {**reasons, **measured.reasons}, float(measured.cost), weights=weights)
     except (Exception, SystemExit) as error:
         reason = f"the batch objective raised {describe(error)}"
         return Answer.failed(len(designs), reason, broken=True)
+
+
+def _as_weights(given: Any, count: int) -> Floats:
+    weights = np.array(given, dtype=np.float64)
+    if weights.shape != (count,) or not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError("weights must be positive numbers, one for each design")
+    return weights
 
 
 def describe(error: BaseException) -> str:

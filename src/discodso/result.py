@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from html import escape
 from pathlib import Path
@@ -35,20 +35,35 @@ class StopReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A design with its reward, and the number of the objective call that gave it, counted from 1."""
+    """A design and its reward.
+
+    Attributes:
+        reward: the mean of all its evaluations, if there were several.
+        call: number of the objective call that first gave it, counted from 1.
+        weight: the evidence behind the reward: evaluations, or what the task counts, such as episodes.
+    """
 
     design: Design
     reward: float
     call: int
+    weight: float = 1.0
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"reward": self.reward, "call": self.call, "design": self.design.to_dict()}
+        own = {"reward": self.reward, "call": self.call, "weight": self.weight}
+        return {**own, "design": self.design.to_dict()}
+
+    def joined(self, other: Scored) -> Scored:
+        """With the evidence of another evaluation of the same design."""
+        weight = self.weight + other.weight
+        reward = (self.reward * self.weight + other.reward * other.weight) / weight
+        return replace(self, reward=reward, weight=weight)
 
     @classmethod
     def from_dict(cls, data: Any) -> Scored:
         """Inverse of `to_dict`; KeyError, TypeError or ValueError for anything else."""
-        return cls(Design.from_dict(data["design"]), float(data["reward"]), int(data["call"]))
+        numbers = float(data["reward"]), int(data["call"]), float(data["weight"])
+        return cls(Design.from_dict(data["design"]), *numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,29 +170,37 @@ def _saved(plot: figures.Plot, path: str | Path | None) -> figures.Plot:
 
 
 class Ranking:
-    """The best distinct designs seen so far; at equal rewards the earlier one stands first."""
+    """The best distinct designs seen so far; at equal rewards the earlier one stands first.
 
-    def __init__(self, size: int) -> None:
+    Args:
+        size: how many to keep.
+        noisy: whether evaluations of one design differ; its reward is then the mean of them, by weight.
+    """
+
+    def __init__(self, size: int, noisy: bool = False) -> None:
         self.size = size
+        self.noisy = noisy
         self._scored: list[Scored] = []
 
-    def add(self, designs: DesignBatch, rewards: Floats, calls_before: int) -> None:
+    def add(
+        self, designs: DesignBatch, rewards: Floats, calls_before: int, weights: Floats | None = None
+    ) -> None:
         """Take designs with their rewards; non-finite rewards are passed over."""
         floor = self._scored[-1].reward if len(self._scored) == self.size else -math.inf
-        candidates = np.flatnonzero(np.isfinite(rewards) & (rewards > floor))
-        order = candidates[np.argsort(-rewards[candidates], kind="stable")]
+        finite = np.isfinite(rewards)
+        promising = finite & (rewards > floor)
+        rows = np.flatnonzero(finite if self.noisy else promising)
         known = {scored.design: scored for scored in self._scored}
         taken = 0
-        for row in order.tolist():
-            if taken == self.size:
-                break
-            scored = Scored(designs[row], float(rewards[row]), calls_before + row + 1)
-            if scored.design in known:
-                if known[scored.design].reward < scored.reward:
-                    known[scored.design] = scored
-                continue
-            known[scored.design] = scored
-            taken += 1
+        for row in rows[np.argsort(-rewards[rows], kind="stable")].tolist():
+            weight = 1.0 if weights is None else float(weights[row])
+            scored = Scored(designs[row], float(rewards[row]), calls_before + row + 1, weight)
+            before = known.get(scored.design)
+            if before is not None:
+                known[scored.design] = before.joined(scored) if self.noisy else before
+            elif promising[row] and taken < self.size:
+                known[scored.design] = scored
+                taken += 1
         self._scored = sorted(known.values(), key=lambda s: (-s.reward, s.call))[: self.size]
 
     def restore(self, scored: Iterable[Scored]) -> None:

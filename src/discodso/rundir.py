@@ -61,6 +61,8 @@ class RunFolder:
             raise FileError(f"cannot make the folder {path}: {error.strerror or error}") from None
         folder = cls(path, _locked(path))
         try:
+            require_unused(path)  # again: another process may have had the lock
+            _remove_temporaries(path)
             write_atomically(path / SETTINGS, to_toml(settings))  # first: from here on it can be resumed
             write_atomically(path / ENVIRONMENT, json.dumps(environment(), indent=1) + "\n")
             folder._open_history(0)
@@ -75,8 +77,7 @@ class RunFolder:
         path = Path(path)
         require_run_folder(path)
         folder = cls(path, _locked(path))
-        for left in path.glob(".*.tmp"):  # by a process that was killed while it wrote
-            left.unlink(missing_ok=True)
+        _remove_temporaries(path)
         return folder
 
     def __enter__(self) -> RunFolder:
@@ -143,7 +144,7 @@ class RunFolder:
 def require_unused(path: Path) -> None:
     """Refuse a folder that holds something: a run is never overwritten."""
     try:
-        used = path.exists() and (not path.is_dir() or any(file.name != LOCK for file in path.iterdir()))
+        used = path.exists() and (not path.is_dir() or any(not _is_trace(file) for file in path.iterdir()))
     except OSError as error:
         raise FileError(f"cannot read the folder {path}: {error.strerror or error}") from None
     if not used:
@@ -153,6 +154,17 @@ def require_unused(path: Path) -> None:
             f"{path} already holds a run; go on with it by `discodso resume {path}`, or name another folder"
         )
     raise FileError(f"{path} already exists and is not empty; name another folder")
+
+
+def _is_trace(file: Path) -> bool:
+    """Whether a file is what a run leaves that was killed before it had written its settings."""
+    return file.name == LOCK or file.match(f".{SETTINGS}.*.tmp")
+
+
+def _remove_temporaries(path: Path) -> None:
+    """Remove what a process has left that was killed while it wrote."""
+    for left in path.glob(".*.tmp"):
+        left.unlink(missing_ok=True)
 
 
 def require_run_folder(path: Path) -> None:
@@ -227,12 +239,18 @@ def environment(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         "discodso": __version__,
         "python": platform.python_version(),
         "packages": {name: version for name in _PACKAGES if (version := _version_of(name))},
-        "command": list(sys.argv if arguments is None else arguments),
+        "command": _command(sys.argv if arguments is None else arguments),
         "commit": _commit(),
         "system": platform.system(),
         "machine": platform.machine(),
         "processors": os.cpu_count(),
     }
+
+
+def _command(arguments: Sequence[str]) -> list[str]:
+    """What was typed, without the folder of the program, which says nothing to others."""
+    program = Path(arguments[0]) if arguments else Path()
+    return ["discodso" if program.name == "__main__.py" else program.name, *arguments[1:]]
 
 
 def _version_of(package: str) -> str | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from discodso.config import (
     BitstringTable,
     CustomTable,
+    PolicyTable,
     PythonTable,
     RegressionTable,
     RunSettings,
@@ -31,6 +32,7 @@ from discodso.task import Task
 from discodso.tasks.bitstring import bitstring
 
 if TYPE_CHECKING:
+    from discodso.tasks.control.choice import PolicySearch
     from discodso.tasks.regression.data import Table
     from discodso.tasks.regression.estimator import DisCoRegressor
 
@@ -43,6 +45,7 @@ class Outcome:
         result: of the search.
         space: that was searched.
         model, data: of a regression.
+        policy: of a policy search.
         note: a sentence for the user, such as that a damaged checkpoint was passed over.
     """
 
@@ -50,6 +53,7 @@ class Outcome:
     space: Space
     model: DisCoRegressor | None = None
     data: Table | None = None
+    policy: PolicySearch | None = None
     note: str = ""
 
 
@@ -58,6 +62,8 @@ def run_settings(settings: RunSettings, *, out: str | Path | None = None, callba
     settings = _with_whole_paths(settings)
     if isinstance(settings.task, RegressionTable):
         return _fit(settings, out, resume=False, callback=callback)
+    if isinstance(settings.task, PolicyTable):
+        return _policy(settings, None, out, resume=False, callback=callback)
     task = build_task(settings)
     with ExitStack() as stack:
         executor = _executor(settings, stack)
@@ -84,7 +90,7 @@ def resume(
     executor: Executor | None = None,
     callback: Any = None,
 ) -> Result:
-    """Go on with the run in a folder, exactly as if it had never stopped.
+    """Go on with the run in a folder, exactly as if it had never stopped; see also `resume_policy`.
 
     Args:
         folder: `out` of the run.
@@ -106,6 +112,31 @@ def resume(
     ).result
 
 
+def resume_policy(
+    folder: str | Path,
+    *,
+    calls: int | None = None,
+    time_limit: float | None = None,
+    method: MethodSettings | None = None,
+    callback: Any = None,
+) -> PolicySearch:
+    """Go on with a run of `search_policy`, exactly as if it had never stopped; then choose and test again.
+
+    Args:
+        folder: `out` of the run.
+        calls: objective calls in all; those of the run by default.
+        time_limit: seconds for the search in all, those before included.
+        method: for runs that began with a method of one's own, its settings.
+        callback: watches the search; see `search`.
+    """
+    require_run_folder(Path(folder))
+    if not isinstance(read(Path(folder) / SETTINGS).task, PolicyTable):
+        raise SettingsError(f"{folder} is no run of search_policy; go on with it by resume({str(folder)!r})")
+    outcome = resume_run(folder, budget=calls, time_limit=time_limit, method=method, callback=callback)
+    assert outcome.policy is not None
+    return outcome.policy
+
+
 def resume_run(
     folder: str | Path,
     *,
@@ -122,15 +153,17 @@ def resume_run(
     settings = read(path / SETTINGS).with_limits(budget, time_limit)
     if isinstance(settings.task, RegressionTable):
         return _fit(settings, path, resume=True, callback=callback)
+    chosen = method or settings.method
+    if chosen is None and "method" in read_settings(path / SETTINGS):
+        raise SettingsError(f"{path} is of a run with a method of one's own; hand it to resume as method=...")
+    if isinstance(settings.task, PolicyTable):
+        return _policy(settings, chosen, path, resume=True, callback=callback)
     if task is None:
         if isinstance(settings.task, PythonTable):
             raise SettingsError(
                 f"{path} is of a run that began in Python; go on with it there, by resume({str(path)!r}, task=...)"
             )
         task = build_task(settings)
-    chosen = method or settings.method
-    if chosen is None and "method" in read_settings(path / SETTINGS):
-        raise SettingsError(f"{path} is of a run with a method of one's own; hand it to resume as method=...")
     with ExitStack() as stack:
         result, note = continue_search(
             path,
@@ -221,6 +254,15 @@ def _fit(settings: RunSettings, out: str | Path | None, resume: bool, callback: 
         data.X, data.y, resume=resume, plan=settings.plan, record=settings.record(), callback=callback
     )
     return Outcome(model.result_, model.space_, model, data)
+
+
+def _policy(
+    settings: RunSettings, method: MethodSettings | None, out: str | Path | None, resume: bool, callback: Any
+) -> Outcome:
+    from discodso.tasks.control.search import run_policy  # here, because Gymnasium is not for other tasks
+
+    found, note = run_policy(settings, method=method, out=out, resume=resume, callback=callback)
+    return Outcome(found.search, found.space, policy=found, note=note)
 
 
 def _executor(settings: RunSettings, stack: ExitStack) -> Any:

@@ -16,6 +16,7 @@ from discodso.errors import TrainingError
 from discodso.policy import Emission
 from discodso.prefix import Prefix
 from discodso.space import Options, Space
+from discodso.variation import Reader, Scripts
 
 
 class Proposer(Protocol):
@@ -49,9 +50,19 @@ class Sample:
 
 
 def sample(
-    space: Space, proposer: Proposer, size: int, rng: np.random.Generator, *, with_log_prob: bool = False
+    space: Space,
+    proposer: Proposer,
+    size: int,
+    rng: np.random.Generator,
+    *,
+    with_log_prob: bool = False,
+    scripts: Scripts | None = None,
 ) -> Sample:
-    """Draw `size` designs. Finished designs leave the batch, so the cost follows the tokens drawn."""
+    """Draw `size` designs, after scripts if there are any.
+
+    Finished designs leave the batch, so the cost follows the tokens drawn.
+    """
+    reader = None if scripts is None else Reader(space, scripts)
     prefix, state = space.start(size), proposer.initial_state(size)
     log_prob = np.full(size, 0.0 if with_log_prob else np.nan)
     while len(prefix):
@@ -59,7 +70,11 @@ def sample(
         emission = proposer.step(prefix, state)
         uniform = rng.random((2, len(prefix)))
         chosen, token_log_prob = _draw_tokens(space, prefix, options, emission, uniform[0])
+        if reader is not None:
+            chosen, wanted, spreads = reader.tokens(prefix, options, chosen)
         values = _draw_values(space, options, proposer, emission, chosen, uniform[1])
+        if reader is not None:
+            values = reader.place(chosen, values, wanted, spreads, options, uniform[1])
         if with_log_prob:
             log_prob[prefix.rows] += token_log_prob
             log_prob[prefix.rows] += _value_log_prob(space, options, proposer, emission, chosen, values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -99,8 +99,13 @@ def start_search(
     executor: Executor | None = None,
     out: str | Path | None = None,
     record: Mapping[str, Any] | None = None,
+    finish: Callable[[Result], None] = lambda result: None,
 ) -> Result:
-    """`search` with a plan. `record` is what settings.toml of the folder shall hold."""
+    """`search` with a plan.
+
+    `record` is what settings.toml of the folder shall hold. `finish` does what comes after the search, while the
+    folder is still held.
+    """
     _require_parts(task, method)
     callbacks = Callbacks(callback)
     if isinstance(initial_designs, Design):
@@ -112,12 +117,16 @@ def start_search(
         require_unused(Path(out))
     run = _run(task, method, plan, callbacks, executor, None)
     if out is None:
-        return run.execute(Standing(first))
+        result = run.execute(Standing(first))
+        finish(result)
+        return result
     if record is None:
         record = record_of(task, method, plan, initial_designs)
     with RunFolder.create(out, record) as folder:
         run.write_to(folder)
-        return run.execute(Standing(first))
+        result = run.execute(Standing(first))
+        finish(result)
+    return result
 
 
 def continue_search(
@@ -130,22 +139,24 @@ def continue_search(
     callback: Any = None,
     executor: Executor | None = None,
     record: Mapping[str, Any] | None = None,
+    finish: Callable[[Result], None] = lambda result: None,
 ) -> tuple[Result, str]:
     """Go on with the run in a folder; also gives a sentence about a checkpoint that had to be passed over.
 
     Task, method, plan and initial designs must be those that the run began with; the limits may be others.
-    `record` replaces the settings of the folder.
+    `record` replaces the settings of the folder; for `finish` see `start_search`.
     """
     _require_parts(task, method)
     callbacks = Callbacks(callback)
     with RunFolder.reopen(path) as folder:
-        if not checkpoint.is_there(folder.path):  # killed before the first one
-            run = _run(task, method, plan, callbacks, executor, folder)
-            folder.take_history(0)
-            return run.execute(Standing(_encoded(task, list(initial_designs)))), ""
-        state, passed_over = checkpoint.load(folder.path, KIND)
+        resumed = checkpoint.is_there(folder.path)
         run = _run(task, method, plan, callbacks, executor, folder)
-        standing = run.restore(state)
+        if not resumed:  # killed before the first one
+            folder.take_history(0)
+            standing, passed_over = Standing(_encoded(task, list(initial_designs))), ""
+        else:
+            state, passed_over = checkpoint.load(folder.path, KIND)
+            standing = run.restore(state)
         if plan.limits.budget < run.evaluator.calls:
             raise CheckpointError(
                 f"{folder.path} has {run.evaluator.calls} calls already; the budget must be at least that"
@@ -154,23 +165,29 @@ def continue_search(
             checkpoint.set_refused_aside(folder.path, KIND)
         if record is not None:
             folder.write_settings(record)
-        return run.execute(standing, resumed=True), passed_over
+        result = run.execute(standing, resumed)
+        finish(result)
+    return result, passed_over
 
 
 def record_of(
     task: Task, method: MethodSettings, plan: Plan, initial_designs: Sequence[Design] = ()
 ) -> dict[str, Any]:
     """A run as settings, for its folder; a task or a method that is a Python object is named only."""
-    kind = _METHOD_KINDS.get(type(method).__name__)
-    own: dict[str, Any] = {"kind": "python", "name": type(method).__name__}
-    if kind is not None and is_dataclass(method) and not isinstance(method, type):
-        own = {"kind": kind, **asdict(method)}
     first = {"initial_designs": [design.to_json() for design in initial_designs]} if initial_designs else {}
     return {
         "task": {"kind": "python", "name": task.name},
-        "method": own,
+        "method": method_record(method),
         "run": {**plan.to_record(), **first},
     }
+
+
+def method_record(method: MethodSettings) -> dict[str, Any]:
+    """A method as settings; one of one's own is named only."""
+    kind = _METHOD_KINDS.get(type(method).__name__)
+    if kind is not None and is_dataclass(method) and not isinstance(method, type):
+        return {"kind": kind, **asdict(method)}
+    return {"kind": "python", "name": type(method).__name__}
 
 
 def _require_parts(task: Any, method: Any) -> None:

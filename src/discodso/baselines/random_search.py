@@ -101,7 +101,9 @@ class RandomSearch:
         require_integer("size", count, 1)
         return sample(self.space, self._proposer, count, self._rng).designs
 
-    def tell(self, designs: Sequence[Design], rewards: ArrayLike) -> Metrics | None:
+    def tell(
+        self, designs: Sequence[Design], rewards: ArrayLike, weights: ArrayLike | None = None
+    ) -> Metrics | None:
         """Nothing to learn."""
         return None
 

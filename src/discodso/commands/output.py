@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from discodso.result import Result
     from discodso.runs import Outcome
     from discodso.space import Space
+    from discodso.tasks.control.choice import PolicySearch
     from discodso.tasks.regression.estimator import DisCoRegressor
 
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
@@ -34,6 +35,9 @@ def show_outcome(outcome: Outcome, as_json: bool, plot: Path | None = None) -> N
     """Print what came of a run, and leave with an exit code that tells a program about it."""
     if outcome.note:
         print(f"discodso: {outcome.note}; the checkpoint before it was used", file=sys.stderr)
+    if outcome.policy is not None:
+        show_policy(outcome.policy, as_json)
+        return
     if outcome.model is not None and outcome.data is not None:
         _show_fit(outcome, as_json)
         if plot is not None:  # last, so that a picture that cannot be written costs nothing
@@ -135,6 +139,44 @@ def _show_model(model: DisCoRegressor, target: str, score: float) -> None:
     out.print(
         f"R2 {score:.6f} on all rows, {model.calls_} objective calls and {model.polish_calls_} for polishing",
         highlight=False,
+    )
+
+
+def show_policy(found: PolicySearch, as_json: bool) -> None:
+    """Print what came of a policy search, and leave with an exit code that tells a program about it."""
+    if as_json:
+        print(json.dumps({**found.summary(), "tree": found.policy.to_dict()}, allow_nan=False))
+    else:
+        _show_tree(found)
+    leave(found.search)
+
+
+def _show_tree(found: PolicySearch) -> None:
+    from rich.console import Console
+
+    from discodso.tasks.control.export import to_text
+
+    out = Console()
+    out.print(to_text(found.policy), highlight=False, markup=False, soft_wrap=True)
+    best = found.candidates[0]
+    out.print(
+        f"test mean {found.test_mean:.2f}, standard error {found.test_error:.2f}, over {len(found.test_seeds)} "
+        f"seeds that the search never saw; {len(found.policy)} nodes",
+        highlight=False,
+        soft_wrap=True,
+    )
+    out.print(
+        f"chosen from {len(found.candidates)} finalists by {best.mean:.2f} on {best.episodes} fresh episodes each "
+        f"(in the search it had {best.search_reward:.2f})",
+        highlight=False,
+        soft_wrap=True,
+    )
+    failed = f", {found.search.failure_count} failed" if found.search.failure_count else ""
+    out.print(
+        f"{found.calls} objective calls{failed}, {found.episodes} episodes and {found.validation_episodes} "
+        f"for the choice, {found.search.seconds:.1f} s: {found.search.sentence}",
+        highlight=False,
+        soft_wrap=True,
     )
 
 

@@ -19,6 +19,9 @@ def standing(folder: Path) -> dict[str, Any]:
     top = read_top(folder) or {}
     running = is_running(folder)
     ended = None if running else top.get("stop")
+    policy = read_summary(folder)
+    if is_policy(settings) and (policy is None or policy.get("calls") != top.get("calls")):
+        ended = None  # the search may have, but the choice was not made
     return {
         "folder": str(folder),
         "task": settings.get("task"),
@@ -29,8 +32,25 @@ def standing(folder: Path) -> dict[str, Any]:
         "batches": len(history),
         "last": history[-1].to_dict() if history else None,
         "top": top.get("top", []),
+        "policy": policy,
         "failures": top.get("failures", []),
     }
+
+
+def is_policy(settings: dict[str, Any]) -> bool:
+    """Whether these are settings of a policy search."""
+    task = settings.get("task")
+    return isinstance(task, dict) and task.get("kind") == "policy"
+
+
+def read_summary(folder: Path) -> dict[str, Any] | None:
+    """The figures of the policy that was chosen, None if there is none."""
+    try:
+        found = json.loads((folder / "summary.json").read_bytes())
+        keys = ("test_mean", "test_error", "nodes", "calls", "episodes", "validation_episodes")
+        return {key: found[key] + 0 for key in keys}
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        return None
 
 
 def show(
@@ -51,7 +71,8 @@ def show(
         console.print(line, highlight=False, soft_wrap=True, markup=False)
 
     task = found["task"] if isinstance(found["task"], dict) else {}
-    say(f"{folder}: {task.get('kind', 'unknown')} task {task.get('name') or task.get('task') or ''}".rstrip())
+    name = next((task[key] for key in ("name", "task", "environment") if task.get(key)), "")
+    say(f"{folder}: {task.get('kind', 'unknown')} task {name}".rstrip())
     last = found["last"]
     if last is None:
         say("no batch has been evaluated yet")
@@ -66,6 +87,12 @@ def show(
         for scored in found["top"][:5]:
             table.add_row(f"{scored['reward']:.6g}", str(scored["call"]), _design(scored["design"]))
         console.print(table)
+    policy = found["policy"]
+    if policy is not None:
+        say(
+            f"policy.json after {policy['calls']} calls: {policy['nodes']} nodes, test mean "
+            f"{policy['test_mean']:.2f}, standard error {policy['test_error']:.2f}"
+        )
     if found["failures"]:
         say(f"the first failure: the objective {found['failures'][0]['reason']}")
     if found["state"] == "running":
@@ -79,6 +106,7 @@ def show(
 def _design(data: Any) -> str:
     from rich.markup import escape
 
+    from discodso.commands.output import shortened
     from discodso.design import Design
 
-    return escape(str(Design.from_dict(data)))
+    return escape(shortened(str(Design.from_dict(data)), 200))

@@ -2,14 +2,19 @@
 
 _RUN = """
 [run]
-budget = {budget}          # objective calls
+budget = {budget:<18}# objective calls
 seed = 0                   # the same seed gives the same run
-# target = 0.999           # stop at this reward
+# target = {target:<16}# stop at this reward
 # patience = 20000         # stop after so many calls without a better design
 # time_limit = 3600.0      # seconds
-# top = 10                 # designs to keep
+# top = {top:<19}# designs to keep
 # checkpoint_seconds = 60.0
 """
+
+
+def _run(budget: int, target: str = "0.999", top: int = 10) -> str:
+    return _RUN.format(budget=budget, target=target, top=top)
+
 
 _EXECUTOR = """
 [executor]                 # where designs are evaluated
@@ -61,6 +66,26 @@ alpha = 0.9                # weight of the bits against the numbers
 objective = "f1"           # f1 has many local maxima, f2 jumps
 """
 
+_POLICY = """# A decision tree that acts in a Gymnasium environment.
+
+[task]
+kind = "policy"
+environment = "CartPole-v1"   # an id, or module:Id-v0
+episodes = 100             # N, for one objective call: its reward is their mean return
+# max_nodes = 31           # decisions and leaves of the largest tree
+# workers = 1              # processes, or threads where the environment is compiled
+# preset = "tuned"         # or "paper"
+# racing = true            # cut poor trees after few episodes; by default as the preset has it
+# restart_after = 5000     # calls without a better tree until a fresh network begins
+# resolution = 0.01        # closest distance of thresholds on one path, as a share of their range
+# test_seeds = [0, 1, 2]   # for the final score; 0 to 999 by default
+# [task.arguments]         # of the environment
+# [task.ranges]            # of thresholds, by feature
+# angle = [-0.2, 0.2]
+
+# [method] may be given as for other tasks; without it, it is the preset's.
+"""
+
 _CUSTOM = """# A task of one's own.
 
 [task]
@@ -71,9 +96,10 @@ task = "my_task:task"      # module:attribute, a Task or a function that returns
 """
 
 TEMPLATES = {
-    "regression": _REGRESSION + _RUN.format(budget=100_000),
-    "bitstring": _BITSTRING + _METHOD + _RUN.format(budget=50_000) + _EXECUTOR,
-    "custom": _CUSTOM + _METHOD + _RUN.format(budget=10_000) + _EXECUTOR,
+    "regression": _REGRESSION + _run(100_000),
+    "bitstring": _BITSTRING + _METHOD + _run(50_000) + _EXECUTOR,
+    "policy": _POLICY + _run(10_000, target="500.0", top=100),
+    "custom": _CUSTOM + _METHOD + _run(10_000) + _EXECUTOR,
 }
 
 CUSTOM_TASK = '''"""A drive train: any number of stages, each with a ratio of its own."""

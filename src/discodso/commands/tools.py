@@ -21,6 +21,7 @@ class Template(StrEnum):
     """Kinds of runs that `init` writes a settings file for."""
 
     regression = "regression"
+    policy = "policy"
     bitstring = "bitstring"
     custom = "custom"
 

@@ -2,7 +2,8 @@
 
 Racing: the update of the policy needs the top share of a batch only. All designs of a batch get a few episodes
 first; those that cannot reach the top share, judged by their standard errors, are cut, and the others get more,
-until the rest has N. A design that was cut keeps the mean of the episodes that it had.
+until the rest has N. A design that was cut keeps the mean of the episodes that it had, but counts no better than
+the worst of those that came through: a few lucky episodes are not a record.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from discodso.tasks.control.environments import Interface
 from discodso.tasks.control.episodes import Runner
 from discodso.tasks.control.simulators import Forest
 from discodso.tasks.control.tree_policy import TreePolicy
+
+_COMMON = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,17 @@ class Racing:
         line = np.partition(low, len(low) - keep)[len(low) - keep]
         alive: Bools = high >= line
         return alive
+
+
+def _errors(variance: Floats, episodes: int) -> Floats:
+    """Standard errors float[n] of means over a few episodes each.
+
+    The variance of few episodes is itself mostly chance, so each is drawn towards that of the whole field, which
+    counts as much as `_COMMON` episodes of one's own.
+    """
+    shared = (variance * (episodes - 1) + float(variance.mean()) * _COMMON) / (episodes - 1 + _COMMON)
+    errors: Floats = np.sqrt(shared / episodes)
+    return errors
 
 
 @dataclass(frozen=True)
@@ -105,10 +119,14 @@ class TreeObjective:
             if upto == self.episodes or self.racing is None or not len(alive):
                 break
             mean = total[alive] / upto
-            variance = np.maximum(squares[alive] / upto - mean**2, 0.0)
-            alive = alive[self.racing.survivors(mean, np.sqrt(variance / (upto - 1)), count)]
+            variance = np.maximum(squares[alive] - upto * mean**2, 0.0) / (upto - 1)
+            alive = alive[self.racing.survivors(mean, _errors(variance, upto), count)]
             before = upto
-        return Measured(total / done, float(spent), reasons)
+        rewards = total / done
+        through = (done == self.episodes) & np.isfinite(rewards)
+        if through.any():
+            rewards = np.where(through, rewards, np.minimum(rewards, rewards[through].min()))
+        return Measured(rewards, float(spent), reasons, done)
 
     def _seeds(self, call_seeds: NDArray[np.uint64], before: int, upto: int) -> Ints:
         """int[n * (upto - before)], seeds of the episodes before to upto of each call: distinct within a call."""

@@ -1,34 +1,23 @@
-"""The folder of a policy search: the policy, its picture, the figures and the history."""
+"""What the folder of a policy search has at the end: the policy, its picture and the figures."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import shlex
 from pathlib import Path
 
-from discodso.errors import DeclarationError
 from discodso.files import write_atomically
+from discodso.rundir import ENVIRONMENT
+from discodso.tasks.control.choice import PolicySearch
 from discodso.tasks.control.episodes import node_shares
 from discodso.tasks.control.picture import draw
-from discodso.tasks.control.search import PolicySearch
 
 _PICTURE_EPISODES = range(100)
 
 
-def check_free(folder: Path) -> None:
-    """Refuse a folder that has something in it already, before a long search begins."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise DeclarationError(f"{folder} exists and is not empty; name another folder or remove it")
-
-
-def write(found: PolicySearch, folder: Path, command: str = "") -> None:
-    """policy.json, tree.svg, tree.png, summary.json and history.jsonl."""
-    check_free(folder)
+def write(found: PolicySearch, folder: Path) -> None:
+    """policy.json, tree.svg, tree.png, and at last summary.json: where it is, all the others are."""
     found.policy.save(folder / "policy.json")
-    summary = {**found.summary(), "command": command}
-    write_atomically(folder / "summary.json", json.dumps(summary, indent=1, allow_nan=False) + "\n")
-    rows = [json.dumps(asdict(row), allow_nan=False) for row in found.search.history]
-    write_atomically(folder / "history.jsonl", "\n".join(rows) + "\n")
     shares = node_shares(found.policy, found.interface.environment, _PICTURE_EPISODES)
     title = (
         f"{found.interface.environment}: {found.test_mean:.2f} ± {found.test_error:.2f} "
@@ -36,3 +25,18 @@ def write(found: PolicySearch, folder: Path, command: str = "") -> None:
     )
     for name in ("tree.svg", "tree.png"):
         draw(found.policy, folder / name, shares=shares, title=title)
+    summary = {**found.summary(), "command": _command(folder)}
+    write_atomically(folder / "summary.json", json.dumps(summary, indent=1, allow_nan=False) + "\n")
+
+
+def _command(folder: Path) -> str:
+    """What the run was started by."""
+    try:
+        return shlex.join(json.loads((folder / ENVIRONMENT).read_bytes())["command"])
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+    ):  # the kill came before it was written, or someone edited it
+        return ""

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from discodso.arrays import Floats
+from discodso.baselines.random_search import RandomSettings
 from discodso.checks import require, require_integer, require_number, require_one_of
-from discodso.design import Design
+from discodso.config import ExecutorTable, PolicyTable, RacingTable, RunSettings
 from discodso.disco import DisCoSettings
-from discodso.errors import EvaluationError
+from discodso.errors import DeclarationError, SettingsError
+from discodso.loop import Limits, Plan
 from discodso.method import MethodSettings
 from discodso.policy import PolicySettings
-from discodso.result import HistoryRow, Ranking, Result, Scored, StopReason
-from discodso.search import search
-from discodso.task import Task
-from discodso.tasks.control.environments import Interface, as_environment, describe
-from discodso.tasks.control.episodes import Runner, open_runner
+from discodso.restarts import RestartSettings
+from discodso.result import Result
+from discodso.search import continue_search, method_record, start_search
+from discodso.tasks.control.choice import PolicySearch, choose_and_test
+from discodso.tasks.control.environments import as_environment, describe
+from discodso.tasks.control.episodes import open_runner
 from discodso.tasks.control.objective import Racing, TreeObjective
-from discodso.tasks.control.simulators import Forest
 from discodso.tasks.control.task import (
     EPISODES,
     MAX_NODES,
@@ -30,19 +29,11 @@ from discodso.tasks.control.task import (
     search_seeds,
     tree_space,
     tree_task,
-    validation_seeds,
 )
-from discodso.tasks.control.tree_policy import TreePolicy
 
 TEST_SEEDS = range(1000)
 PRESETS = ("tuned", "paper")
 TYPICAL_NODES = 13  # the tuned preset prefers trees of about this size, else most runs end with three nodes
-_CANDIDATES = 100  # distinct designs that go to validation
-_ELITES = 20  # with which a restart begins
-_FINALISTS = 10  # of them that get more episodes
-_ROUNDS = (1, 10, 50)  # episodes for all, for the finalists, and to break ties, as multiples of N
-
-Progress = Callable[[HistoryRow, Ranking], None]
 
 
 def paper_settings() -> DisCoSettings:
@@ -69,87 +60,6 @@ def tuned_settings() -> DisCoSettings:
     )
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A tree that went to validation: its reward in the search, then the mean of fresh episodes and its error."""
-
-    policy: TreePolicy
-    search_reward: float
-    mean: float
-    error: float
-    episodes: int
-
-
-@dataclass(frozen=True, repr=False)
-class PolicySearch:
-    """What `search_policy` found.
-
-    Attributes:
-        policy: the winner, pruned; chosen on fresh seeds from the best designs of the search.
-        test_returns: float[n], its returns for `test_seeds`, which neither search nor choice have seen.
-        test_seeds: those seeds.
-        candidates: the finalists of the choice, best first.
-        interface: the environment, its features, ranges and actions.
-        search: the search itself; rewards there are noisy, and the best of noisy rewards is too high.
-        calls, episodes: objective calls of the search, and the episodes that they took.
-        validation_episodes: for the choice, counted apart.
-        seconds: of all of it.
-    """
-
-    policy: TreePolicy
-    test_returns: Floats
-    test_seeds: tuple[int, ...]
-    candidates: tuple[Candidate, ...]
-    interface: Interface
-    search: Result
-    validation_episodes: int
-
-    @property
-    def calls(self) -> int:
-        """Objective calls of the search."""
-        return self.search.calls
-
-    @property
-    def episodes(self) -> int:
-        """Episodes of the search."""
-        return int(self.search.cost or 0)
-
-    @property
-    def test_mean(self) -> float:
-        """Mean return over the test seeds."""
-        return float(self.test_returns.mean())
-
-    @property
-    def test_error(self) -> float:
-        """Standard error of that mean."""
-        return float(self.test_returns.std(ddof=1) / math.sqrt(len(self.test_returns)))
-
-    def __repr__(self) -> str:
-        return (
-            f"<PolicySearch: {self.interface.environment}, {len(self.policy)} nodes, test mean "
-            f"{self.test_mean:.2f} +- {self.test_error:.2f} over {len(self.test_returns)} seeds, "
-            f"{self.calls} calls, {self.episodes} episodes>"
-        )
-
-    def summary(self) -> dict[str, Any]:
-        """The figures, for JSON."""
-        return {
-            "environment": self.interface.environment.to_dict(),
-            "test_mean": self.test_mean,
-            "test_error": self.test_error,
-            "test_seeds": [self.test_seeds[0], self.test_seeds[-1]],
-            "nodes": len(self.policy),
-            "calls": self.calls,
-            "episodes": self.episodes,
-            "validation_episodes": self.validation_episodes,
-            "failures": self.search.failure_count,
-            "seconds": self.search.seconds,
-            "stop": self.search.stop.name.lower(),
-            "seed": self.search.seed,
-            "interface": self.interface.to_dict(),
-        }
-
-
 def search_policy(
     environment: Any,
     *,
@@ -168,7 +78,9 @@ def search_policy(
     target: float | None = None,
     time_limit: float | None = None,
     test_seeds: Sequence[int] = TEST_SEEDS,
-    callback: Progress | None = None,
+    callback: Any = None,
+    out: str | Path | None = None,
+    checkpoint_seconds: float = 60.0,
 ) -> PolicySearch:
     """Search for a decision tree that acts well in a Gymnasium environment.
 
@@ -191,177 +103,139 @@ def search_policy(
         target: stop when a mean over N episodes reaches this.
         time_limit: seconds for the search.
         test_seeds: for the final score; not those from 2^29 on, which search and choice use.
-        callback: called after every batch with its history row and the best designs so far.
+        callback: watches the search; see `search`.
+        out: folder for the run, which must be new or empty; at the end it has the policy and its picture as well.
+            `resume_policy` goes on with it.
+        checkpoint_seconds: between checkpoints in that folder; there is one at the end in any case.
 
     Ctrl-C ends the search; what was found until then is still chosen from and tested.
     """
     require_one_of("preset", preset, PRESETS)
     require("racing", racing, racing is None or isinstance(racing, (bool, Racing)), "True, False or a Racing")
-    require_integer("calls", calls, 1)
-    require_integer("seed", seed, 0)
+    for key, value, least in (
+        ("calls", calls, 1),
+        ("episodes", episodes, 2),
+        ("seed", seed, 0),
+        ("max_nodes", max_nodes, 3),
+        ("workers", workers, 1),
+    ):
+        require_integer(key, value, least)
     if restart_after is not None:
         require_integer("restart_after", restart_after, 1)
     if time_limit is not None:
         require_number("time_limit", time_limit, above=0)
-    tests = tuple(test_seeds)
+    tests = [int(test) for test in test_seeds]
     require("test_seeds", test_seeds, len(tests) >= 2, "at least two seeds")
-    chosen = method or (tuned_settings() if preset == "tuned" else paper_settings())
-    race = _racing(racing, preset, chosen)
-    interface = describe(as_environment(environment, arguments), ranges, seed)
-    tuned = preset == "tuned"
-    typical = min(TYPICAL_NODES, max_nodes) if tuned else None
-    space = tree_space(interface, max_nodes, resolution, tuned, typical)
-    with open_runner(interface.environment, workers, search_seeds(seed), interface.max_steps) as runner:
-        task = tree_task(interface, runner, space, episodes, race, seed)
-        result = _search(task, chosen, calls, seed, restart_after, target, time_limit, callback)
-        if result.best is None:
-            reason = result.failures[0].reason if result.failures else result.sentence
-            raise EvaluationError(f"no episode of {interface.environment} succeeded: {reason}")
-        assert isinstance(task.batch_objective, TreeObjective)
-        candidates, spent = _validate(task.batch_objective, result.top, runner, episodes, seed)
-        winner = candidates[0].policy
-        returns, reasons = runner.returns(
-            Forest.of([winner]), np.zeros(len(tests), np.int64), np.array(tests, np.int64)
-        )
-    if reasons:
-        raise EvaluationError(f"the test of the best policy failed: {next(iter(reasons.values()))}")
-    return PolicySearch(winner, returns, tests, candidates, interface, result, spent)
-
-
-def _racing(given: Racing | bool | None, preset: str, method: MethodSettings) -> Racing | None:
-    if isinstance(given, Racing):
-        return given
-    wanted = preset == "tuned" if given is None else given
-    return Racing(share=getattr(method, "risk_factor", Racing().share)) if wanted else None
-
-
-def _search(
-    task: Task,
-    method: MethodSettings,
-    calls: int,
-    seed: int,
-    restart_after: int | None,
-    target: float | None,
-    time_limit: float | None,
-    callback: Progress | None,
-) -> Result:
-    """One search, or several in a row that share budget, history and ranking, each with a fresh network."""
-    parts: list[Result] = []
-    while True:
-        done = sum(part.calls for part in parts)
-        seconds = sum(part.seconds for part in parts)
-        result = search(
-            task,
-            budget=calls - done,
-            seed=seed if not parts else _restart_seed(seed, len(parts)),
-            method=method,
-            initial_designs=_elites(parts),
-            target=target,
-            patience=restart_after,
-            time_limit=None if time_limit is None else max(0.001, time_limit - seconds),
-            top=_CANDIDATES,
-            callback=None if callback is None else _continued(callback, parts),
-        )
-        parts.append(result)
-        spent = done + result.calls >= calls
-        if result.stop is not StopReason.PATIENCE or spent:
-            return _joined(parts, seed)
-
-
-def _elites(parts: Sequence[Result]) -> list[Design]:
-    """The best designs of earlier parts, one for each structure."""
-    best: dict[tuple[str, ...], Scored] = {}
-    for scored in sorted((s for part in parts for s in part.top), key=lambda s: -s.reward):
-        best.setdefault(scored.design.tokens, scored)
-    return [scored.design for scored in best.values()][:_ELITES]
-
-
-def _restart_seed(seed: int, number: int) -> int:
-    return int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
-
-
-def _continued(callback: Progress, parts: Sequence[Result]) -> Progress:
-    """A callback that goes on counting from the earlier parts."""
-
-    def report(row: HistoryRow, ranking: Ranking) -> None:
-        callback(_shifted(row, parts), ranking)
-
-    return report
-
-
-def _shifted(row: HistoryRow, parts: Sequence[Result]) -> HistoryRow:
-    earlier = [part.best.reward for part in parts if part.best is not None]
-    return replace(
-        row,
-        calls=row.calls + sum(part.calls for part in parts),
-        best=max([*earlier, *([] if row.best is None else [row.best])], default=None),
-        failures=row.failures + sum(part.failure_count for part in parts),
-        cost=(row.cost or 0.0) + sum(part.cost or 0.0 for part in parts),
-        seconds=row.seconds + sum(part.seconds for part in parts),
+    given = as_environment(environment, arguments)
+    table = PolicyTable.model_construct(
+        environment=given.id,
+        arguments=dict(given.arguments),
+        ranges={str(name): tuple(ends) for name, ends in (ranges or {}).items()},
+        episodes=int(episodes),
+        max_nodes=int(max_nodes),
+        resolution=resolution,
+        preset=preset,
+        racing=RacingTable(**asdict(racing)) if isinstance(racing, Racing) else racing,
+        restart_after=None if restart_after is None else int(restart_after),
+        workers=int(workers),
+        test_seeds=None if tests == list(TEST_SEEDS) else tests,
     )
+    limits = Limits(int(calls), target, time_limit=time_limit)
+    plan = Plan(limits, int(seed), PolicyTable.default_top, checkpoint_seconds=checkpoint_seconds)
+    own = method if isinstance(method, (DisCoSettings, RandomSettings)) else None
+    settings = RunSettings(table, own, plan, ExecutorTable())
+    return run_policy(settings, method=method, out=out, callback=callback)[0]
 
 
-def _joined(parts: Sequence[Result], seed: int) -> Result:
-    """Several searches as one."""
-    history: list[HistoryRow] = []
-    top: list[Scored] = []
-    for number, part in enumerate(parts):
-        before = sum(p.calls for p in parts[:number])
-        history += [_shifted(row, parts[:number]) for row in part.history]
-        top += [replace(scored, call=scored.call + before) for scored in part.top]
-    top = sorted({s.design: s for s in reversed(top)}.values(), key=lambda s: (-s.reward, s.call))
-    kept = tuple(top[:_CANDIDATES])
-    return Result(
-        best=kept[0] if kept else None,
-        top=kept,
-        history=tuple(history),
-        calls=sum(part.calls for part in parts),
-        failure_count=sum(part.failure_count for part in parts),
-        failures=tuple(failure for part in parts for failure in part.failures),
-        stop=parts[-1].stop,
-        detail=parts[-1].detail,
-        seconds=sum(part.seconds for part in parts),
-        seed=seed,
-        cost=sum(part.cost or 0.0 for part in parts),
-    )
+def run_policy(
+    settings: RunSettings,
+    *,
+    method: MethodSettings | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    callback: Any = None,
+) -> tuple[PolicySearch, str]:
+    """Search, or go on with a search, then choose and test.
 
+    Args:
+        settings: whose task is a policy.
+        method: in place of that of the settings, for one made in Python.
+        out: folder of the run.
+        resume: go on with the run in the folder.
+        callback: watches the search.
 
-def _validate(
-    objective: TreeObjective, top: Sequence[Scored], runner: Runner, episodes: int, seed: int
-) -> tuple[tuple[Candidate, ...], int]:
-    """Finalists on fresh seeds, best first, and the episodes that took.
-
-    All candidates get N episodes, the best of them ten times as many on other seeds; there the winner is chosen.
-    Those that tie for the first place, as perfect ones do, get another fifty times N. At equal means the smaller
-    tree goes first.
+    Also gives a sentence about a checkpoint that had to be passed over.
     """
-    rewards: dict[TreePolicy, float] = {}
-    for scored in top:
-        rewards.setdefault(objective.policy(scored.design).pruned(), scored.reward)
-    seeds = np.array(validation_seeds(seed, sum(_ROUNDS) * episodes), np.int64)
-    first, second, third = np.split(seeds, np.cumsum(_ROUNDS)[:-1] * episodes)
-    entries = [Candidate(policy, reward, 0.0, 0.0, 0) for policy, reward in rewards.items()]
-    ranked = _ranked(entries, runner, first)
-    finalists = _ranked(ranked[:_FINALISTS], runner, second)
-    spent = len(ranked) * len(first) + len(finalists) * len(second)
-    tied = [candidate for candidate in finalists if candidate.mean == finalists[0].mean]
-    if len(tied) > 1:
-        others = finalists[len(tied) :]
-        finalists = _ranked(tied, runner, third) + others
-        spent += len(tied) * len(third)
-    return tuple(finalists), spent
+    table, plan = settings.task, settings.plan
+    if settings.executor.kind != "none":
+        raise SettingsError(
+            "executor.kind must be 'none' for a policy, which has workers of its own; see task.workers"
+        )
+    if out is not None:
+        _require_no_none(table.arguments)
+    tuned = table.preset == "tuned"
+    chosen = method or settings.method or (tuned_settings() if tuned else paper_settings())
+    searching = chosen if table.restart_after is None else RestartSettings(chosen, table.restart_after)
+    race = _racing(table.racing, tuned, chosen)
+    interface = describe(as_environment(table.environment, table.arguments), table.ranges, plan.seed)
+    typical = min(TYPICAL_NODES, table.max_nodes) if tuned else None
+    space = tree_space(interface, table.max_nodes, table.resolution, tuned, typical)
+    tests = tuple(TEST_SEEDS if table.test_seeds is None else table.test_seeds)
+    found: list[PolicySearch] = []
+    with open_runner(
+        interface.environment, table.workers, search_seeds(plan.seed), interface.max_steps
+    ) as runner:
+        task = tree_task(interface, runner, space, table.episodes, race, plan.seed)
+        objective = task.batch_objective
+        assert isinstance(objective, TreeObjective)
+
+        def finish(result: Result) -> None:
+            found.append(choose_and_test(objective, result, tests, plan.seed))
+            if out is not None:
+                from discodso.tasks.control.record import write  # here, because pictures need Matplotlib
+
+                write(found[0], Path(out))
+
+        record = {**settings.record(), "method": method_record(chosen)}
+        first = settings.initial_designs
+        if resume:
+            assert out is not None
+            _, note = continue_search(
+                out,
+                task,
+                searching,
+                plan,
+                initial_designs=first,
+                callback=callback,
+                record=record,
+                finish=finish,
+            )
+            return found[0], note
+        start_search(
+            task,
+            searching,
+            plan,
+            initial_designs=first,
+            callback=callback,
+            out=out,
+            record=record,
+            finish=finish,
+        )
+    return found[0], ""
 
 
-def _ranked(candidates: Sequence[Candidate], runner: Runner, seeds: Any) -> list[Candidate]:
-    """Candidates with their mean over the same seeds and its error, best first, small ones before large."""
-    forest = Forest.of([candidate.policy for candidate in candidates])
-    tree = np.repeat(np.arange(len(candidates)), len(seeds))
-    returns, _ = runner.returns(forest, tree, np.tile(seeds, len(candidates)))
-    table = returns.reshape(len(candidates), -1)
-    means = np.where(np.isfinite(table).all(axis=1), table.mean(axis=1), -np.inf)  # failed episodes are NaN
-    errors = table.std(axis=1, ddof=1) / math.sqrt(len(seeds))
-    measured = [
-        replace(candidate, mean=float(mean), error=float(error), episodes=len(seeds))
-        for candidate, mean, error in zip(candidates, means, errors, strict=True)
-    ]
-    return sorted(measured, key=lambda c: (-c.mean, len(c.policy)))
+def _require_no_none(arguments: Mapping[str, Any]) -> None:
+    for name, value in arguments.items():
+        if value is None or (isinstance(value, (list, tuple)) and None in value):
+            raise DeclarationError(
+                f"arguments: {name} is or has None, which the settings in a run folder cannot hold; leave it out"
+            )
+
+
+def _racing(given: RacingTable | bool | None, tuned: bool, method: MethodSettings) -> Racing | None:
+    share = getattr(method, "risk_factor", Racing().share)
+    if isinstance(given, RacingTable):
+        own = given.model_dump()
+        return Racing(**{**own, "share": share if given.share is None else given.share})
+    wanted = tuned if given is None else given
+    return Racing(share=share) if wanted else None

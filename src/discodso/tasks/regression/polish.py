@@ -97,7 +97,9 @@ class PolishingDisCo:
         """Designs of the method inside."""
         return self.disco.ask(size)
 
-    def tell(self, designs: Sequence[Design], rewards: ArrayLike) -> Metrics | None:
+    def tell(
+        self, designs: Sequence[Design], rewards: ArrayLike, weights: ArrayLike | None = None
+    ) -> Metrics | None:
         """Tell them, and the polished ones with them."""
         told = np.array(rewards, dtype=np.float64)
         polished = self._polished(designs, told)

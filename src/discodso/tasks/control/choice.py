@@ -1,0 +1,165 @@
+"""The choice of a policy on fresh seeds, from the best designs of a search, and its test on unseen ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from discodso.arrays import Floats
+from discodso.errors import EvaluationError
+from discodso.result import Result, Scored
+from discodso.space import Space
+from discodso.tasks.control.environments import Interface
+from discodso.tasks.control.episodes import Runner
+from discodso.tasks.control.objective import TreeObjective
+from discodso.tasks.control.simulators import Forest
+from discodso.tasks.control.task import validation_seeds
+from discodso.tasks.control.tree_policy import TreePolicy
+
+_FINALISTS = 10  # candidates that get more episodes
+_ROUNDS = (1, 10, 50)  # episodes for all, for the finalists, and to break ties, as multiples of N
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A tree that went to validation: its reward in the search, then the mean of fresh episodes and its error."""
+
+    policy: TreePolicy
+    search_reward: float
+    mean: float
+    error: float
+    episodes: int
+
+
+@dataclass(frozen=True, repr=False)
+class PolicySearch:
+    """What `search_policy` found.
+
+    Attributes:
+        policy: the winner, pruned; chosen on fresh seeds from the best designs of the search.
+        test_returns: float[n], its returns for `test_seeds`, which neither search nor choice have seen.
+        test_seeds: those seeds.
+        candidates: the finalists of the choice, best first.
+        interface: the environment, its features, ranges and actions.
+        search: the search itself; rewards there are noisy, and the best of noisy rewards is too high.
+        calls, episodes: objective calls of the search, and the episodes that they took.
+        validation_episodes: for the choice, counted apart.
+        space: of the trees that were searched.
+    """
+
+    policy: TreePolicy
+    test_returns: Floats
+    test_seeds: tuple[int, ...]
+    candidates: tuple[Candidate, ...]
+    interface: Interface
+    search: Result
+    validation_episodes: int
+    space: Space
+
+    @property
+    def calls(self) -> int:
+        """Objective calls of the search."""
+        return self.search.calls
+
+    @property
+    def episodes(self) -> int:
+        """Episodes of the search."""
+        return int(self.search.cost or 0)
+
+    @property
+    def test_mean(self) -> float:
+        """Mean return over the test seeds."""
+        return float(self.test_returns.mean())
+
+    @property
+    def test_error(self) -> float:
+        """Standard error of that mean."""
+        return float(self.test_returns.std(ddof=1) / math.sqrt(len(self.test_returns)))
+
+    def __repr__(self) -> str:
+        return (
+            f"<PolicySearch: {self.interface.environment}, {len(self.policy)} nodes, test mean "
+            f"{self.test_mean:.2f} +- {self.test_error:.2f} over {len(self.test_returns)} seeds, "
+            f"{self.calls} calls, {self.episodes} episodes>"
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """The figures, for JSON."""
+        return {
+            "environment": self.interface.environment.to_dict(),
+            "test_mean": self.test_mean,
+            "test_error": self.test_error,
+            "test_seeds": [self.test_seeds[0], self.test_seeds[-1]],
+            "nodes": len(self.policy),
+            "calls": self.calls,
+            "episodes": self.episodes,
+            "validation_episodes": self.validation_episodes,
+            "failures": self.search.failure_count,
+            "seconds": self.search.seconds,
+            "stop": self.search.stop.name.lower(),
+            "seed": self.search.seed,
+            "interface": self.interface.to_dict(),
+        }
+
+
+def choose_and_test(
+    objective: TreeObjective, result: Result, test_seeds: tuple[int, ...], seed: int
+) -> PolicySearch:
+    """What came of a search: the best of its best designs, and how well it does."""
+    interface = objective.interface
+    if result.best is None:
+        reason = result.failures[0].reason if result.failures else result.sentence
+        raise EvaluationError(f"no episode of {interface.environment} succeeded: {reason}")
+    candidates, spent = _validate(objective, result.top, objective.runner, objective.episodes, seed)
+    winner = candidates[0].policy
+    returns, reasons = objective.runner.returns(
+        Forest.of([winner]), np.zeros(len(test_seeds), np.int64), np.array(test_seeds, np.int64)
+    )
+    if reasons:
+        raise EvaluationError(f"the test of the best policy failed: {next(iter(reasons.values()))}")
+    return PolicySearch(winner, returns, test_seeds, candidates, interface, result, spent, objective.space)
+
+
+def _validate(
+    objective: TreeObjective, top: Sequence[Scored], runner: Runner, episodes: int, seed: int
+) -> tuple[tuple[Candidate, ...], int]:
+    """Finalists on fresh seeds, best first, and the episodes that took.
+
+    All candidates get N episodes, the best of them ten times as many on other seeds; there the winner is chosen.
+    Those that tie for the first place, as perfect ones do, get another fifty times N. At equal means the smaller
+    tree goes first.
+    """
+    rewards: dict[TreePolicy, float] = {}
+    for scored in top:
+        rewards.setdefault(objective.policy(scored.design).pruned(), scored.reward)
+    seeds = np.array(validation_seeds(seed, sum(_ROUNDS) * episodes), np.int64)
+    first, second, third = np.split(seeds, np.cumsum(_ROUNDS)[:-1] * episodes)
+    entries = [Candidate(policy, reward, 0.0, 0.0, 0) for policy, reward in rewards.items()]
+    ranked = _ranked(entries, runner, first)
+    finalists = _ranked(ranked[:_FINALISTS], runner, second)
+    spent = len(ranked) * len(first) + len(finalists) * len(second)
+    tied = [candidate for candidate in finalists if candidate.mean == finalists[0].mean]
+    if len(tied) > 1:
+        others = finalists[len(tied) :]
+        finalists = _ranked(tied, runner, third) + others
+        spent += len(tied) * len(third)
+    return tuple(finalists), spent
+
+
+def _ranked(candidates: Sequence[Candidate], runner: Runner, seeds: Any) -> list[Candidate]:
+    """Candidates with their mean over the same seeds and its error, best first, small ones before large."""
+    forest = Forest.of([candidate.policy for candidate in candidates])
+    tree = np.repeat(np.arange(len(candidates)), len(seeds))
+    returns, _ = runner.returns(forest, tree, np.tile(seeds, len(candidates)))
+    table = returns.reshape(len(candidates), -1)
+    means = np.where(np.isfinite(table).all(axis=1), table.mean(axis=1), -np.inf)  # failed episodes are NaN
+    errors = table.std(axis=1, ddof=1) / math.sqrt(len(seeds))
+    measured = [
+        replace(candidate, mean=float(mean), error=float(error), episodes=len(seeds))
+        for candidate, mean, error in zip(candidates, means, errors, strict=True)
+    ]
+    return sorted(measured, key=lambda c: (-c.mean, len(c.policy)))

@@ -1,0 +1,221 @@
+"""Variations of good designs: scripts that say what to keep of them and where the policy draws anew.
+
+A script is followed while a design is sampled. Where a rule of the space forbids the token that a script wants,
+the policy draws in its place, and a value that falls outside its bounds moves to the nearest one: whatever the
+operators do, the result belongs to the space. In a sequence the part below a token is the token itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from discodso.arrays import Bools, Floats, Ints
+from discodso.design import DesignBatch
+from discodso.distributions import TruncatedNormal
+from discodso.prefix import Prefix
+from discodso.space import Options, Space
+
+FRESH = -2  # in place of a token: the policy draws it, and all below it
+_END = -1
+_SPREADS = (0.002, 0.3)  # of varied values, in coordinates; even on the logarithm
+_SHARE_OF_VALUES = 0.3  # that one variation changes
+
+# A script as a list: token id or FRESH, value (NaN: the policy draws it), spread round that value (0: exactly it).
+Entry = tuple[int, float, float]
+Script = list[Entry]
+
+
+@dataclass(frozen=True)
+class Scripts:
+    """B scripts.
+
+    Attributes:
+        tokens: int[B, L], ids, FRESH, or -1 after the end.
+        values: float[B, L], NaN where the policy draws.
+        spreads: float[B, L], standard deviation round the value, in coordinates.
+        skip: int[B, L], entries of the part that begins there.
+    """
+
+    tokens: Ints
+    values: Floats
+    spreads: Floats
+    skip: Ints
+
+    @classmethod
+    def of(cls, space: Space, scripts: Sequence[Script]) -> Scripts:
+        """Lists as arrays."""
+        shape = (len(scripts), max((len(script) for script in scripts), default=0) + 1)
+        tokens, values, spreads = np.full(shape, _END, np.int64), np.full(shape, np.nan), np.zeros(shape)
+        skip = np.ones(shape, np.int64)
+        for row, script in enumerate(scripts):
+            if script:
+                count = len(script)
+                tokens[row, :count], values[row, :count], spreads[row, :count] = zip(*script, strict=True)
+                skip[row, :count] = spans(space, script)
+        return cls(tokens, values, spreads, skip)
+
+
+class Reader:
+    """Follows scripts while their designs are sampled."""
+
+    def __init__(self, space: Space, scripts: Scripts) -> None:
+        self._space = space
+        self._scripts = scripts
+        self._at = np.zeros(len(scripts.tokens), np.int64)
+        self._free_above = np.full(len(scripts.tokens), -1)  # open slots at which a fresh part is complete
+
+    def tokens(self, prefix: Prefix, options: Options, drawn: Ints) -> tuple[Ints, Floats, Floats]:
+        """Tokens int[B], those of the scripts where they may stand; values and spreads float[B], NaN to draw."""
+        rows = prefix.rows
+        following = prefix.open_slots <= self._free_above[rows]
+        self._free_above[rows[following]] = -1
+        following = self._free_above[rows] < 0
+        s, at = self._scripts, self._at[rows]
+        wanted = np.where(following, s.tokens[rows, at], _END)
+        legal: Bools = (wanted >= 0) & ~options.forbidden[np.arange(len(rows)), np.maximum(wanted, 0)]
+        anew = (wanted != _END) & ~legal
+        if not prefix.grammar.chain:
+            self._free_above[rows[anew]] = prefix.open_slots[anew] - 1
+        values = np.where(legal, s.values[rows, at], np.nan)
+        self._at[rows] += np.where(legal, 1, np.where(anew, s.skip[rows, at], 0))
+        return np.where(legal, wanted, drawn), values, s.spreads[rows, at]
+
+    def place(
+        self, chosen: Ints, drawn: Floats, wanted: Floats, spreads: Floats, options: Options, uniform: Floats
+    ) -> Floats:
+        """Values float[B]: the drawn ones, or round those of the scripts, within their bounds."""
+        values = drawn.copy()
+        rows = np.flatnonzero(np.isfinite(wanted) & self._space.library.parametrised[chosen])
+        if not len(rows):
+            return values
+        tokens, c = chosen[rows], self._space.library.coordinates
+        low, high = options.low[rows, tokens], options.high[rows, tokens]
+        centre = np.clip(wanted[rows], low, high)
+        values[rows] = centre
+        moved = np.flatnonzero(spreads[rows] > 0)
+        if len(moved):
+            z_low, z_high = self._space.bounds_to_coordinates(tokens[moved], low[moved], high[moved])
+            z = c.to_z(tokens[moved], centre[moved])
+            z = TruncatedNormal().sample(z, spreads[rows[moved]], z_low, z_high, uniform[rows[moved]])
+            values[rows[moved]] = np.clip(c.to_value(tokens[moved], z), low[moved], high[moved])
+        return values
+
+
+def spans(space: Space, script: Script) -> list[int]:
+    """For each entry of a script, how many entries the part that begins there has."""
+    count = len(script)
+    if space.grammar.chain:
+        return [1] * count
+    opens = space.grammar.opens
+    found = [1] * count
+    for at in range(count - 1, -1, -1):
+        token = script[at][0]
+        end = at + 1
+        for _ in range(int(opens[token]) if token >= 0 else 0):
+            end += found[end] if end < count else 0
+        found[at] = end - at
+    return found
+
+
+def vary(space: Space, parents: DesignBatch, count: int, rng: np.random.Generator) -> Scripts:
+    """Scripts of `count` variations; parents are given best first, and better ones are taken more often."""
+    if not len(parents):
+        return Scripts.of(space, [[] for _ in range(count)])
+    known: dict[int, Script] = {}
+
+    def pick() -> Script:
+        row = int(rng.integers(len(parents), size=2).min())
+        if row not in known:
+            known[row] = _script(parents, row)
+        return known[row]
+
+    scripts = []
+    for _ in range(count):
+        operator = _OPERATORS[int(rng.choice(len(_OPERATORS), p=_WEIGHTS))]
+        scripts.append(operator(space, pick(), pick(), rng))
+    return Scripts.of(space, scripts)
+
+
+def _script(designs: DesignBatch, row: int) -> Script:
+    """A design as it is."""
+    length = int(designs.lengths[row])
+    ids, values = designs.tokens[row, :length].tolist(), designs.values[row, :length].tolist()
+    return [(token, value, 0.0) for token, value in zip(ids, values, strict=True)]
+
+
+def _part(space: Space, script: Script, rng: np.random.Generator) -> tuple[int, int]:
+    """First and last + 1 entry of a random part; the end token of an open sequence stays."""
+    end = space.library.end
+    at = int(rng.integers(max(len(script) - (end is not None and script[-1][0] == end), 1)))
+    return at, at + spans(space, script)[at]
+
+
+def vary_values(space: Space, own: Script, other: Script, rng: np.random.Generator) -> Script:
+    """Some values move a little."""
+    places = [at for at, (token, _, _) in enumerate(own) if space.library.parametrised[token]]
+    if not places:
+        return replace_part(space, own, other, rng)
+    spread = float(np.exp(rng.uniform(*np.log(_SPREADS))))
+    moved = {places[int(rng.integers(len(places)))]}
+    moved |= {at for at in places if rng.random() < _SHARE_OF_VALUES}
+    return [(token, value, spread if at in moved else 0.0) for at, (token, value, _) in enumerate(own)]
+
+
+def replace_part(space: Space, own: Script, other: Script, rng: np.random.Generator) -> Script:
+    """The policy draws one part anew."""
+    first, last = _part(space, own, rng)
+    return [*own[:first], (FRESH, np.nan, 0.0), *own[last:]]
+
+
+def cross(space: Space, own: Script, other: Script, rng: np.random.Generator) -> Script:
+    """A part of another design takes the place of one."""
+    first, last = _part(space, own, rng)
+    theirs, end = _part(space, other, rng)
+    return [*own[:first], *other[theirs:end], *own[last:]]
+
+
+def change_token(space: Space, own: Script, other: Script, rng: np.random.Generator) -> Script:
+    """One token becomes another with as many children; the policy draws its value."""
+    at, _ = _part(space, own, rng)
+    opens = space.grammar.opens
+    alike = [k for k in np.flatnonzero(opens == opens[own[at][0]]).tolist() if k != own[at][0]]
+    token = int(rng.choice(alike)) if alike else FRESH
+    if token == FRESH:
+        return replace_part(space, own, other, rng)
+    return [*own[:at], (token, np.nan, 0.0), *own[at + 1 :]]
+
+
+def insert(space: Space, own: Script, other: Script, rng: np.random.Generator) -> Script:
+    """A new token over a part, which becomes one of its children; in a sequence, a new token before another."""
+    first, last = _part(space, own, rng)
+    part = own[first:last]
+    opens = space.grammar.opens
+    parents = np.flatnonzero(opens > 0)
+    if space.grammar.chain or not len(parents):
+        return [*own[:first], (FRESH, np.nan, 0.0), *own[first:]]
+    token = int(rng.choice(parents))
+    children: list[Script] = [[(FRESH, np.nan, 0.0)] for _ in range(int(opens[token]))]
+    children[int(rng.integers(len(children)))] = part
+    return [*own[:first], (token, np.nan, 0.0), *(e for child in children for e in child), *own[last:]]
+
+
+def hoist(space: Space, own: Script, other: Script, rng: np.random.Generator) -> Script:
+    """A part gives way to one of its own parts; in a sequence, a token goes."""
+    if space.grammar.chain:
+        first, last = _part(space, own, rng)
+        return [*own[:first], *own[last:]]
+    sizes = spans(space, own)
+    larger = [at for at, size in enumerate(sizes) if size > 1]
+    if not larger:
+        return replace_part(space, own, other, rng)
+    first = int(rng.choice(larger))
+    inner = int(rng.integers(first + 1, first + sizes[first]))
+    return [*own[:first], *own[inner : inner + sizes[inner]], *own[first + sizes[first] :]]
+
+
+Operator = Callable[[Space, Script, Script, np.random.Generator], Script]
+_OPERATORS: tuple[Operator, ...] = (vary_values, replace_part, cross, change_token, insert, hoist)
+_WEIGHTS = (0.4, 0.15, 0.15, 0.1, 0.1, 0.1)

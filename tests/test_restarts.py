@@ -1,0 +1,113 @@
+"""A method that begins anew when it is stuck, with the best designs so far."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from killing import comparable
+from spaces import decision_tree, mixed_sequence
+
+from discodso import (
+    DeclarationError,
+    Design,
+    DisCoSettings,
+    PolicySettings,
+    RandomSettings,
+    Task,
+    resume,
+    search,
+)
+from discodso.checkpoint import from_bytes, to_bytes
+from discodso.restarts import RestartSettings
+
+SMALL = DisCoSettings(batch_size=20, policy=PolicySettings(units=8))
+
+
+def told(method, rewards):
+    """Ask once, and tell these rewards."""
+    designs = method.ask()
+    method.tell(designs, rewards)
+    return list(designs)
+
+
+def test_a_restart_comes_after_so_many_calls_without_a_better_design():
+    method = RestartSettings(SMALL, restart_after=30).build(decision_tree(), 0)
+    told(method, np.arange(20.0))  # the last is the best
+    told(method, np.zeros(20))
+    assert method.restarts == 0
+    told(method, [*np.zeros(9), 30.0, *np.zeros(10)])  # better just in time
+    told(method, np.zeros(20))
+    assert method.restarts == 1
+    told(method, np.ones(20))
+    told(method, [*np.zeros(9), 2.0, *np.zeros(10)])  # no record, but the best since the restart
+    assert method.restarts == 1
+    told(method, np.zeros(20))
+    assert method.restarts == 2
+
+
+def test_a_restart_begins_with_the_best_design_of_each_structure_and_a_fresh_network():
+    method = RestartSettings(SMALL, restart_after=20, elites=3).build(decision_tree(), 0)
+    designs = told(method, np.arange(20.0))
+    last = designs[-1]
+    twin = Design(last.tokens, tuple(v if v is None else v + 1e-6 for v in last.values))
+    rng = np.random.default_rng(0)
+    others = [d for d in decision_tree_designs(rng, 40) if d.tokens != last.tokens]
+    second, third = others[0], next(d for d in others if d.tokens != others[0].tokens)
+    method.tell([twin, second, third], [30.0, 25.0, 20.5])
+    method.tell(designs[:1] * 17, np.full(17, -np.inf))  # failures are no elites
+    method.tell(designs[:1] * 3, np.full(3, 19.0))
+    assert method.restarts == 1
+    asked = method.ask()
+    assert len(asked) == 20
+    assert list(asked[:3]) == [twin, second, third]
+    assert len(method.ask()) == 20
+    fresh = RestartSettings(SMALL, restart_after=20).build(decision_tree(), 0).ask()
+    assert list(asked[3:]) != list(fresh[3:])
+
+
+def decision_tree_designs(rng, count):
+    return list(RandomSettings(count).build(decision_tree(), int(rng.integers(100))).ask())
+
+
+def test_a_small_ask_takes_the_elites_in_parts():
+    method = RestartSettings(SMALL, restart_after=20, elites=4).build(mixed_sequence(), 0)
+    told(method, -np.arange(20.0))
+    told(method, np.full(20, -100.0))
+    assert method.restarts == 1
+    parts = [*method.ask(3), *method.ask(3)]
+    assert len(parts) == 6
+    again = RestartSettings(SMALL, restart_after=20, elites=4).build(mixed_sequence(), 0)
+    told(again, -np.arange(20.0))
+    told(again, np.full(20, -100.0))
+    assert list(again.ask(4)) == parts[:4]
+
+
+def test_the_state_keeps_everything():
+    settings = RestartSettings(SMALL, restart_after=60, elites=5)
+    method = settings.build(decision_tree(), 3)
+    rng = np.random.default_rng(1)
+    for step in range(30):
+        state = from_bytes(to_bytes(method.state(), "search"), "search")
+        twin = settings.build(decision_tree(), 3)
+        twin.restore(state)
+        rewards = rng.normal(size=20)
+        assert told(twin, rewards) == told(method, rewards), step
+        assert twin.restarts == method.restarts
+    assert method.restarts >= 2
+
+
+def test_a_search_with_restarts_goes_on_exactly(tmp_path):
+    task = Task(decision_tree(), lambda design, seed: np.random.default_rng(seed).random(), stochastic=True)
+    method = RestartSettings(SMALL, restart_after=70)
+    whole = comparable(search(task, budget=600, method=method))
+    for budget in (20, 130, 333):
+        search(task, budget=budget, method=method, out=tmp_path / str(budget))
+        found = resume(tmp_path / str(budget), task=task, method=method, budget=600)
+        assert comparable(found) == whole
+
+
+def test_mistakes():
+    with pytest.raises(DeclarationError, match="restart_after"):
+        RestartSettings(SMALL, restart_after=0)
+    with pytest.raises(DeclarationError, match="elites"):
+        RestartSettings(SMALL, restart_after=5, elites=-1)

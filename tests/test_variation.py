@@ -1,0 +1,126 @@
+"""Variations of designs: they keep what the script keeps, and always belong to the space."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spaces import decision_tree, small_open, symbolic
+
+from discodso import Design, DisCo, FixedSequence, Space, Token
+from discodso.policy import Policy, PolicySettings
+from discodso.sampling import sample
+from discodso.trace import replay
+from discodso.variation import (
+    FRESH,
+    Scripts,
+    change_token,
+    cross,
+    hoist,
+    insert,
+    replace_part,
+    spans,
+    vary,
+    vary_values,
+)
+
+OPERATORS = (vary_values, replace_part, cross, change_token, insert, hoist)
+SPACES = {
+    "expressions": symbolic(),
+    "trees": decision_tree(),
+    "open sequence": small_open(),
+    "fixed sequence": Space(
+        [Token("a", range=(0, 1)), Token("b", range=(-2, 3)), Token("c")], FixedSequence(6)
+    ),
+}
+
+
+def realised(space, scripts, seed=0):
+    policy = Policy(space, PolicySettings(), np.random.default_rng(0))
+    rng = np.random.default_rng(seed)
+    return sample(space, policy.stepper(), len(scripts.tokens), rng, scripts=scripts).designs
+
+
+def script_of(space, design):
+    batch = space.encode([design])
+    count = int(batch.lengths[0])
+    return [
+        (int(t), float(v), 0.0) for t, v in zip(batch.tokens[0, :count], batch.values[0, :count], strict=True)
+    ]
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_a_plain_script_gives_its_design(name):
+    space = SPACES[name]
+    designs = DisCo(space, seed=1).ask(200)
+    scripts = Scripts.of(space, [script_of(space, design) for design in designs])
+    assert list(realised(space, scripts)) == list(designs)
+
+
+@pytest.mark.parametrize("name", SPACES)
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_variations_belong_to_the_space(name, seed):
+    space = SPACES[name]
+    parents = DisCo(space, seed=seed % 7).ask(20)
+    varied = realised(space, vary(space, parents, 60, np.random.default_rng(seed)), seed)
+    replay(space, varied)  # refuses a design that breaks a rule
+    for design in varied:
+        assert space.violations(design) == []
+
+
+def test_moved_values_stay_near_and_the_tokens_stay():
+    space = SPACES["trees"]
+    design = max(DisCo(space, seed=0).ask(100), key=len)
+    own = script_of(space, design)
+    rng = np.random.default_rng(0)
+    varied = realised(space, Scripts.of(space, [vary_values(space, own, own, rng) for _ in range(300)]))
+    same = [d for d in varied if d.tokens == design.tokens]  # a threshold that moves may forbid one below it
+    assert len(same) > 200
+    changed = [sum(a != b for a, b in zip(d.values, design.values, strict=True)) for d in same]
+    assert min(changed) >= 1
+    assert np.mean(changed) < len([v for v in design.values if v is not None])
+
+
+def test_a_fresh_part_is_drawn_and_the_rest_kept():
+    space = SPACES["expressions"]
+    design = Design.of("add", "sin", "x1", "x2")
+    own = script_of(space, design)
+    script = [own[0], (FRESH, np.nan, 0.0), own[3]]
+    varied = realised(space, Scripts.of(space, [script] * 200))
+    assert all(d.tokens[0] == "add" for d in varied)
+    kept = [d.tokens[-1] == "x2" for d in varied]  # unless the whole is too short or too long with it
+    assert np.mean(kept) > 0.7
+    assert len({d.tokens for d in varied}) > 20
+
+
+def test_spans_are_the_subtrees():
+    space = SPACES["expressions"]
+    script = script_of(space, Design.of("add", "sin", "x1", "mul", "x1", "x2"))
+    assert spans(space, script) == [6, 2, 1, 3, 1, 1]
+
+
+def test_a_token_that_may_not_stand_is_drawn_anew():
+    space = SPACES["expressions"]  # no trigonometric function within another
+    own = script_of(space, Design.of("sin", "x1"))
+    nested = [own[0], own[0], own[1]]
+    varied = realised(space, Scripts.of(space, [nested] * 50))
+    assert all(d.tokens[0] == "sin" for d in varied)
+    assert all(not space.violations(d) for d in varied)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_operator_changes_designs(operator):
+    space = SPACES["trees"]
+    parents = [d for d in DisCo(space, seed=3).ask(60) if len(d) >= 5]
+    rng = np.random.default_rng(0)
+    scripts = [operator(space, script_of(space, d), script_of(space, parents[0]), rng) for d in parents]
+    varied = realised(space, Scripts.of(space, scripts))
+    assert sum(a != b for a, b in zip(varied, parents, strict=True)) > len(parents) / 2
+
+
+def test_no_parents_means_plain_samples():
+    space = SPACES["trees"]
+    nothing = DisCo(space, seed=0).ask(1).select(slice(0, 0))
+    assert len(realised(space, vary(space, nothing, 5, np.random.default_rng(0)))) == 5
