@@ -249,6 +249,28 @@ def test_the_tree_of_a_design_is_the_design(tree):
 # ---------------------------------------------------------------------------------------------------- live
 
 
+def test_a_live_report_waits_for_the_equation(fitted, tmp_path):
+    import os
+    import threading
+
+    shutil.copytree(fitted, tmp_path / "run")
+    last = tmp_path / "run" / "equation.json"
+    content = last.read_text()
+    last.unlink()
+    folder = RunFolder.reopen(tmp_path / "run")
+    live = LiveReport([tmp_path / "run"])
+    thread = threading.Thread(target=live.serve)
+    thread.start()
+    folder.close()  # the search has ended, the choice goes on
+    time.sleep(0.6)
+    assert thread.is_alive()
+    assert json.loads(ask(live).read())["running"] is True
+    last.write_text(content)
+    os.utime(last)
+    thread.join(10)
+    assert not thread.is_alive()
+
+
 def test_a_run_that_does_not_go_on_is_not_served(own, tmp_path):
     with pytest.raises(DiscodsoError, match="no run is going on"):
         LiveReport([own])
@@ -282,7 +304,9 @@ def test_the_server_answers_here_only_and_ends_with_the_run(own, tmp_path):
         assert "connect-src 'self'" in ask(live, "").read().decode()
     finally:
         folder.close()
-    time.sleep(0.5)
-    assert json.loads(ask(live).read())["running"] is False
+    end = time.monotonic() + 20
+    while json.loads(ask(live).read())["running"]:
+        assert time.monotonic() < end
+        time.sleep(0.05)
     thread.join(10)
     assert not thread.is_alive()

@@ -45,15 +45,15 @@ def show_designs(run: RunRecord, designs: Sequence[Design]) -> list[Shown]:
     return [Shown(str(design)) for design in designs]
 
 
-def show_policy(tree: Mapping[str, Any]) -> Shown | None:
-    """The tree of a policy.json; None if it is not one."""
+def show_policy(tree: Mapping[str, Any], picture: str | None) -> Shown | None:
+    """The tree of a policy.json, with its picture if there is one; None if it is no tree."""
     from discodso.tasks.control.tree_policy import TreePolicy
 
     try:
         policy = TreePolicy.from_dict(dict(tree))
     except DiscodsoError:
         return None
-    return Shown(str(policy.export("text")), svg=compact(policy._repr_svg_()))
+    return Shown(str(policy.export("text")), svg=compact(picture or policy._repr_svg_()))
 
 
 def compact(svg: str) -> str:

@@ -27,7 +27,7 @@ from discodso.rundir import (
 )
 from discodso.tasks.regression.record import EQUATION
 
-POLICY, SUMMARY = "policy.json", "summary.json"
+POLICY, SUMMARY, PICTURE = "policy.json", "summary.json", "tree.svg"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class RunRecord:
         designs: the best designs, best first.
         running: whether a process is at work in it.
         equation: of a regression that has ended.
-        policy, summary: of a policy search that has ended; the tree as JSON, and its score.
+        policy, summary, picture: of a policy search that has ended; the tree as JSON, its score, and as SVG.
     """
 
     path: Path
@@ -57,11 +57,12 @@ class RunRecord:
     equation: Mapping[str, Any] | None = None
     policy: Mapping[str, Any] | None = None
     summary: Mapping[str, Any] | None = None
+    picture: str | None = None
 
     @property
     def task(self) -> Mapping[str, Any]:
         """The table of the task."""
-        if not self.settings and self.summary is not None:  # of a policy search of version 0.1's beginnings
+        if not self.settings and self.summary is not None:  # results/policies has such ones
             environment = _mapping(self.summary.get("environment"))
             return {"kind": "policy", "environment": environment.get("id", "environment")}
         return _mapping(self.settings.get("task"))
@@ -159,6 +160,7 @@ def read_run(path: Path) -> RunRecord:
         equation=_json(path / EQUATION),
         policy=_json(path / POLICY),
         summary=_json(path / SUMMARY),
+        picture=_text(path / PICTURE),
     )
 
 
@@ -233,6 +235,13 @@ def _designs(given: Any) -> tuple[Scored, ...]:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return None
 
 
 def _json(path: Path) -> dict[str, Any] | None:

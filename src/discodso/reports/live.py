@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from discodso.errors import DiscodsoError
-from discodso.reports.folders import read_run
+from discodso.reports.folders import SUMMARY, read_run
 from discodso.reports.page import embedded, page
 from discodso.reports.page_data import page_data
-from discodso.rundir import is_running
+from discodso.rundir import TOP, is_running
+from discodso.tasks.regression.record import EQUATION
 
 ADDRESS = "127.0.0.1"  # nobody else on the network sees it
 _NAMES = (ADDRESS, "localhost")
 _LOOK = 0.25  # seconds between two looks at the folders
 _GRACE = 15.0  # seconds for a page to fetch the end of the run
+_FINISHING = 120.0  # seconds for what comes after a search: an equation is chosen, a policy is tested
 _WATCHED = 5.0  # a page that has asked within so many seconds is still open
 
 
@@ -38,6 +40,8 @@ class LiveReport:
         self._seen: Any = None
         self._data: dict[str, Any] = {}
         self._asked = 0.0
+        self._last_run = time.monotonic()
+        self._over = False
         self.ended_was_fetched = False
         if not any(is_running(folder) for folder in self._folders):
             for folder in self._folders:
@@ -63,14 +67,23 @@ class LiveReport:
         )
         thread.start()
         try:
-            while any(is_running(folder) for folder in self._folders):
+            while self._goes_on():
                 time.sleep(_LOOK)
+            self._over = True
             deadline = time.monotonic() + _GRACE
             while not self.ended_was_fetched and self._is_watched() and time.monotonic() < deadline:
                 time.sleep(_LOOK)
         finally:
             self._server.shutdown()
             self._server.server_close()
+
+    def _goes_on(self) -> bool:
+        """Whether a run is at work, or has searched and is still choosing what to write at the end."""
+        if any(is_running(folder) for folder in self._folders):
+            self._last_run = time.monotonic()
+            return True
+        unfinished = any(_is_unfinished(folder) for folder in self._folders)
+        return unfinished and time.monotonic() - self._last_run < _FINISHING
 
     def _is_watched(self) -> bool:
         return bool(self._asked) and time.monotonic() - self._asked < _WATCHED
@@ -79,11 +92,20 @@ class LiveReport:
         """The data of the page now; made anew only if a file has changed."""
         with self._lock:
             self._asked = time.monotonic()
-            now = [_signature(folder) for folder in self._folders]
+            now = [self._over, *(_signature(folder) for folder in self._folders)]
             if now != self._seen:
-                self._data = page_data([read_run(folder) for folder in self._folders], live=True)
+                found = page_data([read_run(folder) for folder in self._folders], live=True)
+                self._data = {**found, "running": not self._over}
                 self._seen = now
             return self._data
+
+
+def _is_unfinished(folder: Path) -> bool:
+    """Whether the last file of a regression or a policy search is still to come, or is that of a shorter run."""
+    last = {"regression": EQUATION, "policy": SUMMARY}.get(read_run(folder).kind)
+    if last is None or not (folder / TOP).exists():
+        return False
+    return not (folder / last).exists() or (folder / last).stat().st_mtime < (folder / TOP).stat().st_mtime
 
 
 def _signature(folder: Path) -> tuple[Any, ...]:

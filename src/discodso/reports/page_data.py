@@ -195,7 +195,7 @@ def _best(run: RunRecord) -> dict[str, Any] | None:
             "columns": own.get("columns", []),
             "plot": _rounded(own.get("plot")),
         }
-    if run.policy is not None and (drawn := show_policy(run.policy)) is not None:
+    if run.policy is not None and (drawn := show_policy(run.policy, run.picture)) is not None:
         return {"kind": "policy", **_picture(drawn)}
     if not run.designs:
         return None
