@@ -84,6 +84,7 @@ class PolicyTable(Table):
     resolution: float = Field(default=0.01, gt=0, le=0.5)
     preset: Literal["tuned", "paper"] = "tuned"
     racing: bool | RacingTable | None = None
+    common_episodes: bool = False
     restart_after: int | None = Field(default=None, ge=1)
     workers: int = Field(default=1, ge=1)
     test_seeds: list[int] | None = Field(default=None, min_length=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from discodso.bounds import DecisionTreeBounds
-from discodso.checks import require_integer, require_number
+from discodso.checks import require, require_integer, require_number
 from discodso.constraints import DifferentLeaves, Prior, SoftLength, UniformArity
 from discodso.space import Space
 from discodso.task import Task
@@ -74,15 +74,18 @@ def tree_task(
     episodes: int = EPISODES,
     racing: Racing | None = None,
     seed: int = 0,
+    common: bool = False,
 ) -> Task:
-    """Trees and their mean return over fresh episodes."""
+    """Trees and their mean return over fresh episodes, or over the same ones for all (`common`)."""
     require_integer("episodes", episodes, 2)
-    objective = TreeObjective(interface, space, runner, search_seeds(seed), episodes, racing)
+    require("episodes", episodes, episodes <= SEARCH_SEEDS, f"at most {SEARCH_SEEDS}")
+    objective = TreeObjective(interface, space, runner, search_seeds(seed), episodes, racing, common)
     return Task(
         space,
         batch_objective=objective,
         stochastic=True,
         name=str(interface.environment),
         cost_unit="episodes",
-        rows_independent=racing is None,  # in a race the others decide how many episodes a tree gets
+        rows_independent=racing is None
+        and not common,  # in a race the others decide how many episodes a tree gets
     )
