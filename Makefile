@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 REPORT := demo-report
+RUNS := $(addprefix $(REPORT)/,cartpole ladder equation bitstring)
 
-.PHONY: demo test test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression bench-executors \
+.PHONY: demo test test-browser test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression bench-executors \
 	bench-control policies clean help
 
 help:  ## list the targets
@@ -23,20 +24,33 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt
 	touch $@
 
-demo: $(VENV)/installed  ## search an equation, a tree policy, a filter and a bitstring; pictures go to demo-report/
-	@rm -rf $(REPORT)/cartpole && mkdir -p $(REPORT)
+demo: $(VENV)/installed  ## search an equation, a tree policy, a filter and a bitstring; demo-report/report.html shows them
+	@rm -rf $(RUNS) && mkdir -p $(REPORT)
 	@echo "== A policy that people can read, for CartPole =="
 	$(BIN)/discodso policy CartPole-v1 --calls 5000 --out $(REPORT)/cartpole
 	@echo "== An L-C-R ladder filter of unknown length (examples/ladder_filter.py) =="
-	$(BIN)/python examples/ladder_filter.py --calls 20000 --plot $(REPORT)/ladder.png
+	$(BIN)/python examples/ladder_filter.py --calls 20000 --plot $(REPORT)/ladder.png --out $(REPORT)/ladder
 	@echo "== An equation from a table (examples/data/stopping_distance.csv) =="
-	$(BIN)/discodso fit examples/data/stopping_distance.csv --target distance --plot $(REPORT)/equation.png
+	$(BIN)/discodso fit examples/data/stopping_distance.csv --target distance --plot $(REPORT)/equation.png \
+		--out $(REPORT)/equation
 	@echo "== The paper's parameterised bitstring: hidden bits and hidden numbers =="
 	$(BIN)/discodso run bitstring --length 10 --alpha 0.9 --objective f1 --calls 50000 --seed 0 \
-		--learning-rate 0.006 --risk-factor 0.1 --entropy 0.1 --learn-scale --position
+		--learning-rate 0.006 --risk-factor 0.1 --entropy 0.1 --learn-scale --position --out $(REPORT)/bitstring
+	@echo "== All of it to look at: open this file in a browser =="
+	@$(BIN)/discodso report $(RUNS) --out $(REPORT)/report.html
 
 test: $(VENV)/installed-dev lint  ## ruff, mypy and the tests (minutes)
 	$(BIN)/python -m pytest -n 2
+
+$(VENV)/installed-browser: $(VENV)/installed-dev
+	@command -v chromium || command -v chromium-browser || command -v google-chrome \
+		|| (apt-get update -qq && apt-get install -y -qq chromium) \
+		|| (echo "install Chromium first, as your system does it" && false)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[browser]" -c constraints.txt
+	touch $@
+
+test-browser: $(VENV)/installed-browser  ## reports in headless Chromium, and axe-core's opinion of them
+	DISCODSO_BROWSER=required $(BIN)/python -m pytest tests/test_report_browser.py
 
 test-slow: $(VENV)/installed-dev  ## the tests that take long
 	$(BIN)/python -m pytest -n 2 -m slow

@@ -107,9 +107,12 @@ def main(arguments: list[str] | None = None) -> float:
     parser.add_argument("--calls", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plot", metavar="PNG")
+    parser.add_argument("--out", metavar="FOLDER", help="folder for the run; `discodso report` shows it")
     options = parser.parse_args(arguments)
     wanted = butterworth()
-    result = search(ladder_task(wanted), budget=options.calls, seed=options.seed, method=SETTINGS)
+    result = search(
+        ladder_task(wanted), budget=options.calls, seed=options.seed, method=SETTINGS, out=options.out
+    )
     assert result.best is not None
     design = result.best.design
     error = np.sqrt(np.mean((decibels(response(design)) - decibels(wanted)) ** 2))

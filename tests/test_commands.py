@@ -39,6 +39,8 @@ COMMANDS = [
     "play",
     "resume",
     "show",
+    "report",
+    "compare",
     "init",
     "check",
     "doctor",

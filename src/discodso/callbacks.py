@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from discodso.errors import DeclarationError
-from discodso.result import HistoryRow, Ranking, Result, Scored
+from discodso.history import HistoryRow
+from discodso.result import Ranking, Result, Scored
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -119,7 +120,7 @@ class JsonLines(Callback):
 
     def batch(self, row: HistoryRow, ranking: Ranking) -> None:
         """The history row."""
-        self._write("batch", asdict(row))
+        self._write("batch", row.to_dict())
 
     def improvement(self, best: Scored, row: HistoryRow) -> None:
         """The better design."""

@@ -9,7 +9,7 @@ import typer
 
 from discodso import cli_control
 from discodso._version import __version__
-from discodso.commands import bench, running, show, tools
+from discodso.commands import bench, reporting, running, show, tools
 from discodso.commands.output import EXIT_ERROR, EXIT_INTERRUPTED
 from discodso.errors import DiscodsoError
 
@@ -41,6 +41,8 @@ app.command()(cli_control.policy)
 app.command()(cli_control.play)
 app.command()(running.resume)
 app.command()(show.show)
+app.command()(reporting.report)
+app.command()(reporting.compare)
 app.command()(tools.init)
 app.command()(tools.check)
 app.command()(tools.doctor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,17 @@ class Design:
     def __str__(self) -> str:
         inner = ", ".join(format_token(name, value) for name, value in self)
         return f"⟨{inner}⟩"
+
+    def _repr_html_(self) -> str:
+        """One box for each token, its value below, for notebooks."""
+        box = "display:inline-block;border:1px solid #8888;border-radius:4px;padding:1px 6px;margin:1px"
+        parts = [
+            f'<span style="{box}">{escape(name)}'
+            + ("" if value is None else f"<br><small>{value:.5g}</small>")
+            + "</span>"
+            for name, value in self
+        ]
+        return f"<div>{''.join(parts)}</div>"
 
     @property
     def skeleton(self) -> tuple[str, ...]:

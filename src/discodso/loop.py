@@ -21,15 +21,17 @@ from discodso.checks import require, require_integer, require_number
 from discodso.design import Design, DesignBatch
 from discodso.errors import CheckpointError, DeadEndError, DiscodsoError, ExecutorError, TrainingError
 from discodso.evaluation import NOTHING_KNOWN, Begun, Evaluation, Evaluator
+from discodso.history import HistoryRow, is_sampled, token_use
 from discodso.method import Method, Metrics, Resumable
 from discodso.objective_calls import Answer
-from discodso.result import Failure, HistoryRow, Ranking, Result, Scored, StopReason
+from discodso.result import Failure, Ranking, Result, Scored, StopReason
 from discodso.rundir import RunFolder
 from discodso.space import Space
 from discodso.state import Arrays, State, batch_arrays, batch_of
 
 KIND = "search"
 _FAILURES_KEPT = 100
+_SHOW_SECONDS = 2.0  # between two improvements that are shown in the folder before the next checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ class Run:
         self.history: list[HistoryRow] = []
         self.failures: list[Failure] = []
         self.started = time.monotonic()
-        self._saved = self.started
+        self._saved = self._shown = self.started
         self._lost = ""
         if folder is not None:
             self.write_to(folder)
@@ -282,11 +284,14 @@ class Run:
             failures=self.evaluator.failure_count,
             seconds=time.monotonic() - self.started,
             cost=self.evaluator.measured_cost,
+            tokens=token_use(designs) if len(designs) and is_sampled(len(self.history) + 1) else None,
         )
         self.history.append(row)
         if self.folder is not None:
             self.folder.append(row)
         if best is not None and (before is None or best.reward > before.reward):
+            if self.folder is not None and time.monotonic() - self._shown >= _SHOW_SECONDS:
+                self._write_top(self.folder)  # for whoever is watching the folder
             self.callbacks("improvement", best, row)
         self.callbacks("batch", row, self.ranking)
 
@@ -320,8 +325,12 @@ class Run:
             return
         self.folder.sync()
         checkpoint.save(self.folder.path, self._state(standing, counts or self._counts()), KIND)
-        self.folder.write_top({**_summary(self.result(StopReason.BUDGET, "")), **_STILL_RUNNING})
+        self._write_top(self.folder)
         self._saved = time.monotonic()
+
+    def _write_top(self, folder: RunFolder) -> None:
+        folder.write_top({**_summary(self.result(StopReason.BUDGET, "")), **_STILL_RUNNING})
+        self._shown = time.monotonic()
 
     def _state(self, standing: Standing, counts: dict[str, float]) -> State:
         assert isinstance(self.method, Resumable)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import Enum
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from discodso import curves, figures
 from discodso.arrays import Floats
 from discodso.design import Design, DesignBatch
+from discodso.history import HistoryRow
+
+__all__ = ["Failure", "HistoryRow", "Ranking", "Result", "Scored", "StopReason"]
 
 
 class StopReason(Enum):
@@ -69,34 +75,6 @@ class Failure:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryRow:
-    """The search after one batch. None where there was nothing to measure.
-
-    Attributes:
-        calls: objective calls so far.
-        best: best reward so far.
-        batch_best, mean, quantile: of the rewards of this batch that did not fail.
-        entropy: of the policy, mean over the designs that taught.
-        mean_length, max_length: of the designs of this batch.
-        failures: failed evaluations so far.
-        cost: so far, in the unit of the task, if it has one.
-        seconds: since the start.
-    """
-
-    calls: int
-    best: float | None
-    batch_best: float | None
-    mean: float | None
-    quantile: float | None
-    entropy: float | None
-    mean_length: float | None
-    max_length: int | None
-    failures: int
-    seconds: float
-    cost: float | None = None
-
-
 @dataclass(frozen=True, repr=False)
 class Result:
     """Everything a search found.
@@ -133,12 +111,46 @@ class Result:
         """Why the search ended, in words."""
         return self.stop.value + (f": {self.detail}" if self.detail else "")
 
+    # ------------------------------------------------------------------------------------------ to look at
+
+    def plot_learning(self, path: str | Path | None = None) -> figures.Plot:
+        """Best reward against objective calls; written as SVG, PDF or PNG where a path is given."""
+        track = curves.Track.of(self.history)
+        return _saved(figures.learning([curves.Curve.of("best so far", [track])]), path)
+
+    def plot_rewards(self, path: str | Path | None = None) -> figures.Plot:
+        """Best reward so far, with quantile and mean of every batch."""
+        return _saved(figures.lines(curves.batch_rewards(self.history), "reward"), path)
+
+    def plot_lengths(self, path: str | Path | None = None) -> figures.Plot:
+        """Mean and longest length of the designs of every batch."""
+        return _saved(figures.lines(curves.lengths(self.history), "tokens in a design"), path)
+
+    def plot_tokens(self, path: str | Path | None = None) -> figures.Plot:
+        """Share of each token over time."""
+        return _saved(figures.lines(curves.token_shares(self.history), "share of all tokens"), path)
+
+    def plot_values(self, path: str | Path | None = None) -> figures.Plot:
+        """How the values of each token moved: median, half of them, nine tenths of them."""
+        return _saved(figures.values(curves.token_values(self.history)), path)
+
+    def _repr_html_(self) -> str:
+        """The learning curve and the best designs, for notebooks."""
+        rows = "".join(
+            f"<tr><td>{scored.reward:.6g}</td><td>{scored.call}</td><td>{scored.design._repr_html_()}</td></tr>"
+            for scored in self.top[:5]
+        )
+        table = f"<table><tr><th>reward</th><th>call</th><th>design</th></tr>{rows}</table>" if rows else ""
+        failed = f", {self.failure_count} failed" if self.failure_count else ""
+        words = escape(f"{self.calls} objective calls{failed}, {self.seconds:.1f} s: {self.sentence}")
+        return f"<p>{words}</p>{self.plot_learning()._repr_svg_() if rows else ''}{table}"
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the best designs, the history and the stop reason."""
         return {
             "best": None if self.best is None else self.best.to_dict(),
             "top": [scored.to_dict() for scored in self.top],
-            "history": [asdict(row) for row in self.history],
+            "history": [row.to_dict() for row in self.history],
             "calls": self.calls,
             "cost": self.cost,
             "failure_count": self.failure_count,
@@ -151,6 +163,10 @@ class Result:
             "seconds": self.seconds,
             "seed": self.seed,
         }
+
+
+def _saved(plot: figures.Plot, path: str | Path | None) -> figures.Plot:
+    return plot if path is None else plot.save(path)
 
 
 class Ranking:

@@ -19,7 +19,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from typing import Any
 from discodso._version import __version__
 from discodso.errors import CheckpointError, SettingsError
 from discodso.files import FileError, write_atomically
-from discodso.result import HistoryRow
+from discodso.history import HistoryRow
 from discodso.toml_text import to_toml
 
 SETTINGS, ENVIRONMENT, HISTORY, TOP, LOCK = (
@@ -39,7 +39,7 @@ SETTINGS, ENVIRONMENT, HISTORY, TOP, LOCK = (
 )
 _PACKAGES = ("numpy", "scipy", "torch", "numba", "safetensors", "pydantic", "gymnasium", "distributed", "ray")
 _LOCK_ATTEMPTS = 30
-_ROW_KEYS = {field.name for field in fields(HistoryRow)}
+_ROW_KEYS = {field.name for field in fields(HistoryRow)} - {"tokens"}
 
 
 class RunFolder:
@@ -116,7 +116,7 @@ class RunFolder:
     def append(self, row: HistoryRow) -> None:
         """Add a row to the history, as one line in one write."""
         assert self._history is not None
-        line = (json.dumps(asdict(row), allow_nan=False) + "\n").encode()
+        line = (json.dumps(row.to_dict(), allow_nan=False) + "\n").encode()
         try:
             written = os.write(self._history, line)
         except OSError as error:
@@ -196,12 +196,20 @@ def history_row(line: bytes) -> HistoryRow | None:
     """A line of a history, None if it is not one."""
     try:
         data = json.loads(line)
-        if not isinstance(data, dict) or set(data) != _ROW_KEYS or not isinstance(data["calls"], int):
+        tokens = data.pop("tokens", None)
+        if set(data) != _ROW_KEYS or not isinstance(data["calls"], int):
             return None
-    except (ValueError, RecursionError):
+        use = None if tokens is None else {name: tuple(map(_number, use)) for name, use in tokens.items()}
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return None
     good = all(value is None or (type(value) in (int, float)) for value in data.values())
-    return HistoryRow(**data) if good else None
+    return HistoryRow(**data, tokens=use) if good else None
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (int, float):
+        raise TypeError
+    return float(value)
 
 
 def read_top(path: Path) -> dict[str, Any] | None:

@@ -11,8 +11,6 @@ import typer
 
 def standing(folder: Path) -> dict[str, Any]:
     """How the run in a folder stands, for JSON."""
-    from dataclasses import asdict
-
     from discodso.rundir import HISTORY, is_running, read_history, read_settings, read_top, require_run_folder
 
     require_run_folder(folder)
@@ -32,7 +30,7 @@ def standing(folder: Path) -> dict[str, Any]:
         "stop": ended,
         "stop_sentence": top.get("stop_sentence") if ended else None,
         "batches": len(history),
-        "last": asdict(history[-1]) if history else None,
+        "last": history[-1].to_dict() if history else None,
         "top": top.get("top", []),
         "policy": policy,
         "failures": top.get("failures", []),

@@ -56,9 +56,16 @@ def draw(policy: DecisionTree, path: str | Path, shares: Any = None, title: str 
     kind = path.suffix.lower()
     if kind not in (".svg", ".png"):
         raise DeclarationError(f"the picture must be a file .svg or .png, got {str(path)!r}")
-    made = figure(policy, shares, title)
+    write_atomically(path, _content(figure(policy, shares, title), kind[1:]))
+
+
+def svg(policy: DecisionTree, shares: Any = None, title: str | None = None) -> str:
+    """The picture as the text of an SVG file."""
+    return _content(figure(policy, shares, title), "svg").decode()
+
+
+def _content(made: Figure, kind: str) -> bytes:
     content = io.BytesIO()
-    dpi = min(_DPI, _MOST_PIXELS / max(made.get_size_inches()))
     # Text stays text, and the same tree gives the same bytes whatever the user's style file says.
     with matplotlib.rc_context(
         {
@@ -68,11 +75,12 @@ def draw(policy: DecisionTree, path: str | Path, shares: Any = None, title: str 
             "font.sans-serif": [_FAMILY[0]],
         }
     ):
-        if kind == ".svg":
+        if kind == "svg":
             made.savefig(content, format="svg", transparent=False, facecolor="white", metadata={"Date": None})
         else:
+            dpi = min(_DPI, _MOST_PIXELS / max(made.get_size_inches()))
             made.savefig(content, format="png", transparent=False, facecolor="white", dpi=dpi)
-    write_atomically(path, content.getvalue())
+    return content.getvalue()
 
 
 def figure(policy: DecisionTree, shares: Any = None, title: str | None = None) -> Figure:

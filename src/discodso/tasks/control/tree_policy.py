@@ -16,7 +16,7 @@ from discodso.errors import InvalidDesignError
 from discodso.tasks.control.episodes import node_shares as shares_of_nodes
 from discodso.tasks.control.episodes import returns_of
 from discodso.tasks.control.export import EXPORTS
-from discodso.tasks.control.picture import draw
+from discodso.tasks.control.picture import draw, svg
 from discodso.tasks.control.tree import DecisionTree
 
 
@@ -56,6 +56,10 @@ class TreePolicy(DecisionTree):
             title: above the tree.
         """
         draw(self, Path(path), None if shares is None else np.asarray(shares, np.float64), title)
+
+    def _repr_svg_(self) -> str:
+        """The picture, for notebooks."""
+        return svg(self)
 
     def node_shares(self, environment: Any = None, seeds: Sequence[int] = range(100)) -> Floats:
         """float[n], for each node the share of decisions that pass it, over the episodes of some seeds."""

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_random_state, validate_data
 
+from discodso import figures
 from discodso.arrays import Floats
 from discodso.checks import require, require_integer, require_number, require_one_of
 from discodso.config import RunSettings, read
@@ -31,11 +32,13 @@ from discodso.tasks.regression.front import (
     FrontKeeper,
     as_rows,
     choose,
+    front_columns,
     marked_finite,
     undominated,
 )
 from discodso.tasks.regression.polish import PolishingDisCo, polish
 from discodso.tasks.regression.prune import prune
+from discodso.tasks.regression.record import write_equation
 from discodso.tasks.regression.task import Fit, RegressionSpace
 
 LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", CONST)
@@ -197,6 +200,11 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         seed = int(rng.randint(2**31 - 1))
         keeper = self._search(X[training], y[training], weights[training], seed, running)
         self._select(keeper, columns, X, y, weights / weights.sum(), training)
+        if self.out is not None:
+            target = str((record or {}).get("task", {}).get("target", "y"))
+            write_equation(
+                Path(self.out), self.expression_, self.candidates_, target, X, y, self.polish_calls_
+            )
         return self
 
     def _training_rows(self, count: int, rng: Any) -> Any:
@@ -353,6 +361,17 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __str__(self) -> str:
         return export.text(self.expression_) if hasattr(self, "expression_") else repr(self)
+
+    def plot_front(self, path: str | Path | None = None) -> figures.Plot:
+        """The accuracy-complexity front; written as SVG, PDF or PNG where a path is given."""
+        check_is_fitted(self)
+        plot = figures.front(*front_columns(self.candidates_, self.expression_))
+        return plot if path is None else plot.save(path)
+
+    def plot_fit(self, X: Any, y: Any, path: str | Path | None = None) -> figures.Plot:
+        """Values by the equation against those of data; written where a path is given."""
+        plot = figures.fit(y, self.predict(X))
+        return plot if path is None else plot.save(path)
 
     def sympy(self, *, simplify: bool = False) -> Any:
         """The equation as a SymPy object, raw or simplified."""

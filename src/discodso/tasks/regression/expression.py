@@ -18,6 +18,7 @@ from discodso.arrays import Floats
 from discodso.design import Design
 from discodso.errors import InvalidDesignError
 from discodso.tasks.regression.operators import OPERATORS, Operator
+from discodso.tasks.regression.typeset import markup, mathml
 
 CONST = "const"
 _INPUT = re.compile(r"x([1-9]\d*)")
@@ -113,6 +114,10 @@ class Expression:
 
     def __len__(self) -> int:
         return len(self.design)
+
+    def _repr_html_(self) -> str:
+        """Typeset, for notebooks."""
+        return markup(mathml(self))
 
     @property
     def constants(self) -> Floats:

@@ -140,6 +140,14 @@ def as_rows(front: Sequence[Candidate], chosen: Expression) -> list[dict[str, An
     ]
 
 
+def front_columns(
+    front: Sequence[Candidate], chosen: Expression
+) -> tuple[list[float], list[float], list[bool]]:
+    """Complexities, losses, and which one was chosen, for plots."""
+    picked = [c.expression.design == chosen.design for c in front]
+    return [c.complexity for c in front], [c.loss for c in front], picked
+
+
 def marked_finite(candidate: Candidate, X: Floats, seed: int = 0) -> Candidate:
     """Whether the expression stays finite on a box twice as wide as the data, tried at random points."""
     low, high = X.min(axis=0), X.max(axis=0)

@@ -1,0 +1,86 @@
+"""The history of a search: one row for each batch, and now and then what its designs are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from discodso.design import DesignBatch
+
+TokenUse = dict[str, tuple[float, ...]]
+VALUE_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_DENSE = 128  # batches until the distance of sampled ones doubles
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """The search after one batch. None where there was nothing to measure.
+
+    Attributes:
+        calls: objective calls so far.
+        best: best reward so far.
+        batch_best, mean, quantile: of the rewards of this batch that did not fail.
+        entropy: of the policy, mean over the designs that taught.
+        mean_length, max_length: of the designs of this batch.
+        failures: failed evaluations so far.
+        cost: so far, in the unit of the task, if it has one.
+        seconds: since the start.
+        tokens: of some batches what their designs are made of, see `token_use`; None for the others.
+    """
+
+    calls: int
+    best: float | None
+    batch_best: float | None
+    mean: float | None
+    quantile: float | None
+    entropy: float | None
+    mean_length: float | None
+    max_length: int | None
+    failures: int
+    seconds: float
+    cost: float | None = None
+    tokens: TokenUse | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; `tokens` is left out where there is nothing."""
+        own: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "tokens"}
+        if self.tokens is not None:
+            own["tokens"] = {name: list(use) for name, use in self.tokens.items()}
+        return own
+
+
+def is_sampled(number: int) -> bool:
+    """Whether batch `number`, counted from 1, keeps its token use: all of the first, then fewer and fewer.
+
+    A function of the number alone, so that a resumed run, or one whose budget was raised, keeps the same ones. The
+    distance doubles each time the number has doubled: 10,000 batches keep about 500.
+    """
+    return number % (1 << max(0, (number // _DENSE).bit_length() - 1)) == 0
+
+
+def token_use(designs: DesignBatch) -> TokenUse:
+    """What designs are made of: for each token its share among all tokens, and for one that carries a value and
+    occurs also the quantiles `VALUE_QUANTILES` of its values."""
+    library = designs.library
+    used = designs.tokens >= 0
+    ids = designs.tokens[used]
+    values = designs.values[used]
+    counts = np.bincount(ids, minlength=len(library)).astype(np.float64)
+    if library.end is not None:
+        counts[library.end] = 0
+    shares = counts / max(counts.sum(), 1.0)
+    found: TokenUse = {}
+    for k, name in enumerate(library.names):
+        if k != library.end:
+            found[name] = (_rounded(shares[k]),)
+            if library.parametrised[k] and counts[k]:
+                own = np.sort(values[ids == k])
+                places = np.round(np.array(VALUE_QUANTILES) * (len(own) - 1)).astype(np.int64)
+                found[name] += tuple(_rounded(value) for value in own[places])
+    return found
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.5g}")

@@ -1,0 +1,1 @@
+"""Reports: what is in run folders, as a page, live, and compared."""
