@@ -19,14 +19,13 @@ from discodso.errors import CheckpointError, DeclarationError
 from discodso.evaluation import Evaluator
 from discodso.loop import KIND, Limits, Plan, Run, Standing
 from discodso.method import MethodSettings
+from discodso.methods import method_kind
 from discodso.result import Result
 from discodso.rundir import RunFolder, require_unused
 from discodso.task import Task
 from discodso.trace import replay
 
 __all__ = ["Limits", "Plan", "continue_search", "search", "start_search"]
-
-_METHOD_KINDS = {"DisCoSettings": "disco", "RandomSettings": "random"}
 
 
 def search(
@@ -161,7 +160,7 @@ def record_of(
     task: Task, method: MethodSettings, plan: Plan, initial_designs: Sequence[Design] = ()
 ) -> dict[str, Any]:
     """A run as settings, for its folder; a task or a method that is a Python object is named only."""
-    kind = _METHOD_KINDS.get(type(method).__name__)
+    kind = method_kind(method)
     own: dict[str, Any] = {"kind": "python", "name": type(method).__name__}
     if kind is not None and is_dataclass(method) and not isinstance(method, type):
         own = {"kind": kind, **asdict(method)}
