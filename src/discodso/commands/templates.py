@@ -25,7 +25,7 @@ kind = "none"              # none (this process), threads, processes, dask, ray
 
 _METHOD = """
 [method]
-kind = "disco"             # or "random"
+kind = "disco"             # or a baseline: decoupled-rl, decoupled-gp, bo, gp, random
 batch_size = 100           # N, designs for one update
 learning_rate = 0.001
 entropy_coefficient = 0.01
