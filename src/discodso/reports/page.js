@@ -392,7 +392,7 @@
     };
     const head = h("tr", {}, columns.map(([name, title]) => (heads[name] = h("th", {scope: "col"},
       h("button", {type: "button", id: `${id}-sort-${name}`, onclick: () => { own.down = own.key === name ? !own.down : name === "reward"; own.key = name; fill(); }}, title)))));
-    const input = h("input", {type: "search", id: `${id}-filter`, placeholder: "words that a design must have", autocomplete: "off",
+    const input = h("input", {type: "search", id: `${id}-filter`, placeholder: "words of a design", autocomplete: "off",
       oninput: (event) => { own.filter = event.target.value; fill(); }});
     input.value = own.filter;
     fill();
