@@ -6,7 +6,7 @@ REPORT := demo-report
 RUNS := $(addprefix $(REPORT)/,cartpole ladder equation bitstring)
 
 .PHONY: demo test test-browser test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression bench-executors \
-	bench-control policies clean help
+	bench-control policies reproduce clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -67,6 +67,13 @@ format: $(VENV)/installed-dev  ## let ruff rewrite
 $(VENV)/installed-bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]" -c constraints.txt
 	touch $@
+
+$(VENV)/installed-baselines: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[baselines]" -c constraints.txt
+	touch $@
+
+reproduce: $(VENV)/installed-baselines  ## every table and figure of the paper, small sizes (minutes); see docs/reproduction.md
+	$(BIN)/discodso reproduce all --scale smoke
 
 bench: bench-engine bench-bitstring bench-expressions  ## the short benchmarks; results go to benchmarks/results/
 

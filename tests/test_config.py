@@ -83,7 +83,10 @@ def test_settings_survive_being_written():
         (changed(run={}), "run.budget is missing"),
         (changed(run={"budget": 10, "initial_designs": ["x"]}), "not a design in JSON"),
         (changed(task={"kind": "bitstring", "alpha": 2.0}), "task.alpha must be less than or equal to 1"),
-        (changed(task={}), "task.kind must be one of bitstring, regression, policy, custom, got nothing"),
+        (
+            changed(task={}),
+            "task.kind must be one of bitstring, regression, problem, tree, policy, custom, got nothing",
+        ),
         (changed(task={"kind": "custom", "task": "no colon"}), "task.task must be"),
         (changed(task={"kind": "policy"}), "task.environment is missing"),
         (

@@ -385,3 +385,39 @@ def test_a_real_environment_gives_what_the_policies_themselves_give():
         chosen = [seeds[(first + stride * step) % len(seeds)] for step in range(50)]
         policy = objective.policy(designs[row])
         assert policy.evaluate(seeds=chosen).mean() == plain.rewards[row]
+
+
+def test_common_episodes_are_the_same_for_all_designs_and_all_batches():
+    seen = []
+    for call_seed in (0, 1):
+        runner = Imagined(np.arange(30.0), noise=5)
+        objective = TreeObjective(INTERFACE, SPACE, runner, SEEDS, 40, None, common=True)
+        rewards = objective(designs_of(30), call_seeds_of(30, call_seed)).rewards
+        seen.append(rewards)
+        assert all({seed for seed, _ in own} == set(SEEDS[:40]) for own in runner.seen.values())
+    np.testing.assert_array_equal(*seen)  # no noise is left
+
+
+def test_races_over_common_episodes_begin_with_others_in_each_batch():
+    firsts = set()
+    for call_seed in range(5):
+        runner = Imagined(np.arange(30.0), noise=0)
+        TreeObjective(INTERFACE, SPACE, runner, SEEDS, 40, Racing(first=4), common=True)(
+            designs_of(30), call_seeds_of(30, call_seed)
+        )
+        cut = min(runner.seen.values(), key=len)
+        assert len(cut) == 4
+        firsts.add(tuple(sorted(seed for seed, _ in cut)))
+    assert len(firsts) == 5
+
+
+def test_a_few_lucky_episodes_are_no_record():
+    """A design that was cut counts no better than the worst of those that came through."""
+    worth = np.concatenate((np.full(10, 100.0), np.full(90, 0.0)))
+    runner = Imagined(worth, noise=40)
+    designs = designs_of(100)
+    measured = TreeObjective(INTERFACE, SPACE, runner, SEEDS, 64, Racing(share=0.1))(
+        designs, call_seeds_of(100)
+    )
+    through = np.asarray(measured.weights) == 64
+    assert measured.rewards[~through].max() <= measured.rewards[through].min()

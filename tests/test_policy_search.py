@@ -86,8 +86,7 @@ def test_restarts_share_the_budget_and_the_ranking() -> None:
     calls = [row.calls for row in found.search.history]
     assert calls == sorted(set(calls))
     assert calls[-1] == 1000
-    best = [row.best for row in found.search.history]
-    assert best == sorted(best)  # never forgets
+    assert any(scored.weight > 5 for scored in found.search.top)  # the elites were evaluated again
     costs = [row.cost for row in found.search.history]
     assert costs == sorted(costs)
     assert found.search.stop is StopReason.BUDGET

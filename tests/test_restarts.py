@@ -11,9 +11,12 @@ from discodso import (
     DeclarationError,
     Design,
     DisCoSettings,
+    FixedSequence,
     PolicySettings,
     RandomSettings,
+    Space,
     Task,
+    Token,
     resume,
     search,
 )
@@ -31,22 +34,46 @@ def told(method, rewards):
 
 
 def test_a_restart_comes_after_so_many_calls_without_a_better_design():
-    method = RestartSettings(SMALL, restart_after=30).build(decision_tree(), 0)
+    method = RestartSettings(SMALL, restart_after=40).build(decision_tree(), 0)
     told(method, np.arange(20.0))  # the last is the best
     told(method, np.zeros(20))
     assert method.restarts == 0
     told(method, [*np.zeros(9), 30.0, *np.zeros(10)])  # better just in time
     told(method, np.zeros(20))
+    assert method.restarts == 0
+    told(method, np.zeros(20))
     assert method.restarts == 1
     told(method, np.ones(20))
     told(method, [*np.zeros(9), 2.0, *np.zeros(10)])  # no record, but the best since the restart
+    told(method, np.zeros(20))
     assert method.restarts == 1
     told(method, np.zeros(20))
     assert method.restarts == 2
 
 
-def test_a_restart_begins_with_the_best_design_of_each_structure_and_a_fresh_network():
+def test_with_noise_only_second_rewards_make_a_better_design():
+    numbers = Space([Token("v", range=(0, 1))], FixedSequence(2))
+    method = RestartSettings(SMALL, restart_after=40, recheck=True).build(numbers, 0)
+    designs = told(method, np.arange(20.0))
+    method.tell(designs, np.zeros(20))  # evaluated again: no more than luck, but better than nothing
+    told(method, np.full(20, 50.0))
+    told(method, np.full(20, 60.0))  # no design twice
+    assert method.restarts == 1
+
+
+def test_every_second_restart_begins_from_nothing():
     method = RestartSettings(SMALL, restart_after=20, elites=3).build(decision_tree(), 0)
+    best = told(method, np.arange(20.0))[-1]
+    told(method, np.zeros(20))
+    assert method.restarts == 1
+    assert best not in told(method, np.full(20, 5.0))
+    told(method, np.zeros(20))
+    assert method.restarts == 2
+    assert method.ask()[0] == best
+
+
+def test_a_restart_begins_with_the_best_design_of_each_structure_and_a_fresh_network():
+    method = RestartSettings(SMALL, restart_after=20, elites=3, every=1).build(decision_tree(), 0)
     designs = told(method, np.arange(20.0))
     last = designs[-1]
     twin = Design(last.tokens, tuple(v if v is None else v + 1e-6 for v in last.values))
@@ -55,7 +82,8 @@ def test_a_restart_begins_with_the_best_design_of_each_structure_and_a_fresh_net
     second, third = others[0], next(d for d in others if d.tokens != others[0].tokens)
     method.tell([twin, second, third], [30.0, 25.0, 20.5])
     method.tell(designs[:1] * 17, np.full(17, -np.inf))  # failures are no elites
-    method.tell(designs[:1] * 3, np.full(3, 19.0))
+    assert method.restarts == 0
+    told(method, np.full(20, 19.0))
     assert method.restarts == 1
     asked = method.ask()
     assert len(asked) == 20
@@ -70,13 +98,13 @@ def decision_tree_designs(rng, count):
 
 
 def test_a_small_ask_takes_the_elites_in_parts():
-    method = RestartSettings(SMALL, restart_after=20, elites=4).build(mixed_sequence(), 0)
+    method = RestartSettings(SMALL, restart_after=20, elites=4, every=1).build(mixed_sequence(), 0)
     told(method, -np.arange(20.0))
     told(method, np.full(20, -100.0))
     assert method.restarts == 1
     parts = [*method.ask(3), *method.ask(3)]
     assert len(parts) == 6
-    again = RestartSettings(SMALL, restart_after=20, elites=4).build(mixed_sequence(), 0)
+    again = RestartSettings(SMALL, restart_after=20, elites=4, every=1).build(mixed_sequence(), 0)
     told(again, -np.arange(20.0))
     told(again, np.full(20, -100.0))
     assert list(again.ask(4)) == parts[:4]
@@ -110,4 +138,4 @@ def test_mistakes():
     with pytest.raises(DeclarationError, match="restart_after"):
         RestartSettings(SMALL, restart_after=0)
     with pytest.raises(DeclarationError, match="elites"):
-        RestartSettings(SMALL, restart_after=5, elites=-1)
+        RestartSettings(SMALL, restart_after=5, elites=0)

@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 from discodso._version import __version__
 
 if TYPE_CHECKING:
+    from discodso.baselines.bayesian import BOSettings
+    from discodso.baselines.decoupled import DecoupledSettings
+    from discodso.baselines.genetic import GPSettings
     from discodso.baselines.random_search import RandomSettings
     from discodso.bounds import Bounds, DecisionTreeBounds, FixedRanges
     from discodso.callbacks import Callback, JsonLines, RichProgress, RunInfo, TensorBoard
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
     from discodso.tokens import FixedSequence, Library, OpenSequence, Token, Tree
 
 __all__ = [
+    "BOSettings",
     "Bounds",
     "Callback",
     "CheckpointError",
@@ -71,6 +75,7 @@ __all__ = [
     "DeadEndError",
     "DecisionTreeBounds",
     "DeclarationError",
+    "DecoupledSettings",
     "Design",
     "DesignBatch",
     "DifferentLeaves",
@@ -87,6 +92,7 @@ __all__ = [
     "ForbiddenChild",
     "ForbiddenDescendant",
     "ForbiddenSiblings",
+    "GPSettings",
     "HistoryRow",
     "InvalidDesignError",
     "InversePairs",
@@ -133,6 +139,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "baselines.bayesian": ("BOSettings",),
+    "baselines.decoupled": ("DecoupledSettings",),
+    "baselines.genetic": ("GPSettings",),
     "baselines.random_search": ("RandomSettings",),
     "bounds": (
         "Bounds",

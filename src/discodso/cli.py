@@ -9,7 +9,7 @@ import typer
 
 from discodso import cli_control
 from discodso._version import __version__
-from discodso.commands import bench, reporting, running, show, tools
+from discodso.commands import bench, reporting, reproduce, running, show, tools
 from discodso.commands.output import EXIT_ERROR, EXIT_INTERRUPTED
 from discodso.errors import DiscodsoError
 
@@ -46,6 +46,7 @@ app.command()(reporting.compare)
 app.command()(tools.init)
 app.command()(tools.check)
 app.command()(tools.doctor)
+app.command()(reproduce.reproduce)
 app.add_typer(bench.bench, name="bench")
 
 

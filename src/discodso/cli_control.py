@@ -30,6 +30,9 @@ def policy(
     racing: Annotated[
         bool | None, typer.Option(help="Cut poor trees after few episodes. By default as the preset has it.")
     ] = None,
+    common_episodes: Annotated[
+        bool, typer.Option(help="Let all trees meet the same episodes, instead of fresh ones.")
+    ] = False,
     restart_after: Annotated[
         int | None, typer.Option(help="Begin anew after so many calls without a better tree.")
     ] = None,
@@ -63,6 +66,7 @@ def policy(
         workers=workers,
         preset=preset,
         racing=racing,
+        common_episodes=common_episodes,
         restart_after=restart_after,
         ranges=ranges,
         target=target,

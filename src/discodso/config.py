@@ -13,11 +13,16 @@ from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from discodso.baselines.bayesian import BOSettings
+from discodso.baselines.decoupled import DecoupledSettings
+from discodso.baselines.genetic import GPSettings
 from discodso.baselines.random_search import RandomSettings
 from discodso.design import Design
 from discodso.disco import DisCoSettings
 from discodso.errors import DeclarationError, InvalidDesignError, SettingsError
 from discodso.loop import Limits, Plan
+from discodso.method import MethodSettings
+from discodso.methods import method_kind
 from discodso.policy import PolicySettings
 from discodso.rundir import read_settings
 
@@ -84,9 +89,30 @@ class PolicyTable(Table):
     resolution: float = Field(default=0.01, gt=0, le=0.5)
     preset: Literal["tuned", "paper"] = "tuned"
     racing: bool | RacingTable | None = None
+    common_episodes: bool = False
     restart_after: int | None = Field(default=None, ge=1)
     workers: int = Field(default=1, ge=1)
     test_seeds: list[int] | None = Field(default=None, min_length=2)
+
+
+class ProblemTable(Table):
+    """[task] of one of the paper's regression problems, by name, with the paper's space and reward."""
+
+    kind: Literal["problem"] = "problem"
+    problem: str
+    variant: Literal["A", "B"] = "A"
+    threads: int = Field(default=1, ge=1)
+
+
+class TreeTable(Table):
+    """[task] of a tree policy for a Gymnasium environment, with the paper's constraints and mean return."""
+
+    kind: Literal["tree"] = "tree"
+    environment: str
+    episodes: int = Field(default=100, ge=2)
+    max_nodes: int = Field(default=31, ge=3)
+    balanced: bool = False
+    workers: int = Field(default=1, ge=1)
 
 
 class CustomTable(Table):
@@ -137,6 +163,9 @@ class PythonMethodTable(Table):
     name: str = "method"
 
 
+_SETTINGS_OF: dict[type[Table], type[Any]] = {}  # the dataclass behind a table
+
+
 def _table_of(name: str, kind: str | None, settings: type[Any], **replaced: Any) -> Any:
     """A table with the fields of a dataclass, whose own checks apply when it is built."""
     hints = get_type_hints(settings)
@@ -144,23 +173,40 @@ def _table_of(name: str, kind: str | None, settings: type[Any], **replaced: Any)
     for field in fields(settings):
         default = field.default if field.default is not MISSING else Field(default_factory=dict)
         own[field.name] = replaced.get(field.name, (hints[field.name], default))
-    return create_model(name, __base__=Table, **own)
+    table = create_model(name, __base__=Table, **own)
+    _SETTINGS_OF[table] = settings
+    return table
+
+
+def _nested(table: Any) -> Any:
+    return table, Field(default_factory=table)
 
 
 _NetworkTable = _table_of("NetworkTable", None, PolicySettings)
-_DisCoTable = _table_of(
-    "DisCoTable", "disco", DisCoSettings, policy=(_NetworkTable, Field(default_factory=_NetworkTable))
-)
-_RandomTable = _table_of("RandomTable", "random", RandomSettings)
-
+_SkeletonsByDisCo = _table_of("SkeletonsTable", None, DisCoSettings, policy=_nested(_NetworkTable))
+_SkeletonsByGP = _table_of("SkeletonsTable", None, GPSettings)
+_METHODS: dict[str, Any] = {
+    "disco": _table_of("DisCoTable", "disco", DisCoSettings, policy=_nested(_NetworkTable)),
+    "random": _table_of("RandomTable", "random", RandomSettings),
+    "decoupled-rl": _table_of(
+        "DecoupledTable", "decoupled-rl", DecoupledSettings, skeletons=_nested(_SkeletonsByDisCo)
+    ),
+    "decoupled-gp": _table_of(
+        "DecoupledTable", "decoupled-gp", DecoupledSettings, skeletons=_nested(_SkeletonsByGP)
+    ),
+    "gp": _table_of("GPTable", "gp", GPSettings),
+    "bo": _table_of("BOTable", "bo", BOSettings),
+    "python": PythonMethodTable,
+}
 TASKS: dict[str, type[Table]] = {
     "bitstring": BitstringTable,
     "regression": RegressionTable,
+    "problem": ProblemTable,
+    "tree": TreeTable,
     "policy": PolicyTable,
     "custom": CustomTable,
     "python": PythonTable,
 }
-_METHODS: dict[str, Any] = {"disco": _DisCoTable, "random": _RandomTable, "python": PythonMethodTable}
 _TABLES = ("task", "method", "run", "executor")
 _BRANCHES = ("bool", "RacingTable")  # pydantic's names for what task.racing may be
 _OTHER_NAMES = {("method", "epsilon"): "risk_factor", ("method", "N"): "batch_size"}  # of the paper
@@ -179,7 +225,7 @@ class RunSettings:
     """
 
     task: Any
-    method: DisCoSettings | RandomSettings | None
+    method: MethodSettings | None
     plan: Plan
     executor: ExecutorTable
     initial_designs: tuple[Design, ...] = ()
@@ -193,8 +239,8 @@ class RunSettings:
             "executor": self.executor.model_dump(),
         }
         if self.method is not None:
-            kind = "disco" if isinstance(self.method, DisCoSettings) else "random"
-            made["method"] = {"kind": kind, **asdict(self.method)}
+            own: Any = self.method
+            made["method"] = {"kind": method_kind(own), **asdict(own)}
         return made
 
     def with_limits(self, budget: int | None, time_limit: float | None) -> RunSettings:
@@ -238,21 +284,25 @@ def parse(data: Mapping[str, Any], where: str = "settings") -> RunSettings:
     return RunSettings(task, method, plan, executor, first)
 
 
-def _method(where: str, data: Mapping[str, Any]) -> DisCoSettings | RandomSettings | None:
+def _method(where: str, data: Mapping[str, Any]) -> MethodSettings | None:
     model = _chosen(where, "method", data, _METHODS, "disco")
-    table: Any = _checked(where, "method", model, data)
+    table = _checked(where, "method", model, data)
+    if isinstance(table, PythonMethodTable):
+        return None
+    built: MethodSettings = _built(where, "method", table)
+    return built
+
+
+def _built(where: str, place: str, table: Table) -> Any:
+    """The settings that a table stands for, those inside it first."""
     own = {key: getattr(table, key) for key in type(table).model_fields if key != "kind"}
-    place = "method."
+    for key, value in own.items():
+        if isinstance(value, Table):
+            own[key] = _built(where, f"{place}.{key}", value)
     try:
-        if table.kind == "disco":
-            policy = {key: getattr(table.policy, key) for key in type(table.policy).model_fields}
-            place = "method.policy."
-            network = PolicySettings(**policy)
-            place = "method."
-            return DisCoSettings(**{**own, "policy": network})
-        return RandomSettings(**own) if table.kind == "random" else None
+        return _SETTINGS_OF[type(table)](**own)
     except DeclarationError as error:
-        raise SettingsError(f"{where}: {place}{error}") from None
+        raise SettingsError(f"{where}: {place}.{error}") from None
 
 
 def _chosen(

@@ -1,4 +1,7 @@
-"""A method that begins anew when it is stuck: a fresh network, which starts with the best designs so far."""
+"""A method that begins anew when it is stuck: with a fresh network, from nothing or from the best designs so far.
+
+Starts from nothing find other regions; starts from the best designs of all before go on with what was found there.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ from numpy.typing import ArrayLike
 
 from discodso.checks import require_integer, seed_sequence
 from discodso.design import Design, DesignBatch
-from discodso.elites import Niche, Pool
+from discodso.elites import Elites, Niche, Pool
 from discodso.errors import DeclarationError
 from discodso.method import Method, MethodSettings, Metrics, Resumable
 from discodso.space import Space
 from discodso.state import State, batch_arrays, batch_of
+
+_ALIKE = 5  # designs with the same first tokens count as one structure
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +30,21 @@ class RestartSettings:
         method: settings of the method that is started again and again.
         restart_after: calls without a better design since the last start.
         elites: the best designs so far, one for each structure, that a new start evaluates again and learns from.
+        every: how often a restart begins with them: 1 for always, 2 for every second one.
+        recheck: whether the method evaluates good designs again because rewards are noisy; only such rewards then
+            make a better design, or an elite.
     """
 
     method: MethodSettings
     restart_after: int
     elites: int = 20
+    every: int = 2
+    recheck: bool = False
 
     def __post_init__(self) -> None:
         require_integer("restart_after", self.restart_after, 1)
-        require_integer("elites", self.elites, 0)
+        require_integer("elites", self.elites, 1)
+        require_integer("every", self.every, 1)
 
     def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> Restarting:
         """Start the method on a space."""
@@ -49,7 +60,8 @@ class Restarting:
         self._space = space
         self._settings = settings
         self._seed = seed_sequence(seed)
-        self._elites = Pool.empty(space)
+        nothing = Pool.empty(space)
+        self._elites = Elites(nothing, nothing, settings.elites, Niche(1, _ALIKE), settings.recheck)
         self._begin(0)
         self.batch_size = self._method.batch_size
 
@@ -57,9 +69,12 @@ class Restarting:
         self.restarts = restarts
         own = np.random.SeedSequence(self._seed.entropy, spawn_key=(*self._seed.spawn_key, restarts))
         self._method: Method = self._settings.method.build(self._space, own)
-        self._best = -np.inf  # since the last start: noisy rewards of before may never be met again
+        nothing = Pool.empty(self._space)
+        self._own = replace(self._elites, members=nothing, waiting=nothing)  # of this start
+        self._best = -np.inf
         self._calls_since_better = 0
-        self._waiting = self._elites.designs
+        first = self._elites.members if restarts % self._settings.every == 0 else nothing
+        self._waiting = first.designs
 
     def ask(self, size: int | None = None) -> DesignBatch:
         """What the method asks for; after a restart the elites come first, in place of as many."""
@@ -77,15 +92,18 @@ class Restarting:
         """Let the method learn, and begin anew if it is time to."""
         metrics = self._method.tell(designs, rewards, weights)
         told = np.array(rewards, dtype=np.float64)
+        evidence = np.ones(len(told)) if weights is None else np.array(weights, dtype=np.float64)
         # The method has taken these designs, so they belong to the space.
         batch = replace(self._space.encode(designs), origin=self._space)
-        best = self._settings.elites
-        self._elites = self._elites.join(Pool(batch, told, np.ones(len(told)))).best_distinct(best, Niche(1))
-        for reward in told.tolist():
-            better = reward > self._best
-            self._calls_since_better = 0 if better else self._calls_since_better + 1
-            self._best = reward if better else self._best
+        self._own = self._own.add(Pool(batch, told, evidence), self._settings.elites)
+        best = float(self._own.members.rewards[0]) if len(self._own.members) else -np.inf
+        better = best > self._best
+        self._best = max(best, self._best)
+        self._calls_since_better = 0 if better else self._calls_since_better + len(told)
         if self._calls_since_better >= self._settings.restart_after:
+            both = self._elites.members.join(self._own.members)
+            elites = both.best_distinct(self._settings.elites, self._elites.niche)
+            self._elites = replace(self._elites, members=elites)
             self._begin(self.restarts + 1)
         return metrics
 
@@ -103,7 +121,9 @@ class Restarting:
         return State.of_parts(
             {
                 "restarts": State(data=data),
-                "elites": State(self._elites.to_arrays()),
+                "elites": State(self._elites.members.to_arrays()),
+                "own": State(self._own.members.to_arrays()),
+                "own waiting": State(self._own.waiting.to_arrays()),
                 "waiting": State(batch_arrays(self._waiting)),
                 "method": self._method.state(),
             }
@@ -116,7 +136,11 @@ class Restarting:
         if not isinstance(self._method, Resumable):
             raise TypeError(f"{type(self._method).__name__} has no restore()")
         self._method.restore(state.part("method"))
-        self._elites = Pool.of_arrays(self._space, state.part("elites").arrays)
+        elites, own, waiting = (
+            Pool.of_arrays(self._space, state.part(part).arrays) for part in ("elites", "own", "own waiting")
+        )
+        self._elites = replace(self._elites, members=elites)
+        self._own = replace(self._own, members=own, waiting=waiting)
         self._waiting = batch_of(self._space, state.part("waiting").arrays)
         self._best = -np.inf if data["best"] is None else float(data["best"])
         self._calls_since_better = int(data["calls_since_better"])

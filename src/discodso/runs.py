@@ -14,9 +14,11 @@ from discodso.config import (
     BitstringTable,
     CustomTable,
     PolicyTable,
+    ProblemTable,
     PythonTable,
     RegressionTable,
     RunSettings,
+    TreeTable,
     read,
 )
 from discodso.disco import DisCoSettings
@@ -60,12 +62,12 @@ class Outcome:
 def run_settings(settings: RunSettings, *, out: str | Path | None = None, callback: Any = None) -> Outcome:
     """Do what a settings file says."""
     settings = _with_whole_paths(settings)
-    if isinstance(settings.task, RegressionTable):
+    if _is_fit(settings):
         return _fit(settings, out, resume=False, callback=callback)
     if isinstance(settings.task, PolicyTable):
         return _policy(settings, None, out, resume=False, callback=callback)
-    task = build_task(settings)
     with ExitStack() as stack:
+        task = build_task(settings, stack)
         executor = _executor(settings, stack)
         result = start_search(
             task,
@@ -151,20 +153,19 @@ def resume_run(
     path = Path(folder)
     require_run_folder(path)
     settings = read(path / SETTINGS).with_limits(budget, time_limit)
-    if isinstance(settings.task, RegressionTable):
+    if _is_fit(settings):
         return _fit(settings, path, resume=True, callback=callback)
     chosen = method or settings.method
     if chosen is None and "method" in read_settings(path / SETTINGS):
         raise SettingsError(f"{path} is of a run with a method of one's own; hand it to resume as method=...")
     if isinstance(settings.task, PolicyTable):
         return _policy(settings, chosen, path, resume=True, callback=callback)
-    if task is None:
-        if isinstance(settings.task, PythonTable):
-            raise SettingsError(
-                f"{path} is of a run that began in Python; go on with it there, by resume({str(path)!r}, task=...)"
-            )
-        task = build_task(settings)
+    if task is None and isinstance(settings.task, PythonTable):
+        raise SettingsError(
+            f"{path} is of a run that began in Python; go on with it there, by resume({str(path)!r}, task=...)"
+        )
     with ExitStack() as stack:
+        task = build_task(settings, stack) if task is None else task
         result, note = continue_search(
             path,
             task,
@@ -183,15 +184,57 @@ def _kept_method(settings: RunSettings, path: Path) -> dict[str, Any]:
     return {**settings.record(), **{k: v for k, v in read_settings(path / SETTINGS).items() if k == "method"}}
 
 
-def build_task(settings: RunSettings) -> Task:
-    """The task that settings name."""
+def build_task(settings: RunSettings, stack: ExitStack) -> Task:
+    """The task that settings name; what it keeps open is closed with the stack."""
     table = settings.task
+    seed = settings.plan.seed
     if isinstance(table, BitstringTable):
-        seed = settings.plan.seed if table.seed is None else table.seed
-        return bitstring(table.length, table.alpha, table.objective, seed)
+        return bitstring(
+            table.length, table.alpha, table.objective, seed if table.seed is None else table.seed
+        )
     if isinstance(table, CustomTable):
         return load_task(table.task, table.path, table.arguments)
+    if isinstance(table, ProblemTable):
+        from discodso.tasks.regression.problems import problem_task, problems
+
+        (problem,) = problems(table.problem)
+        return problem_task(problem, table.variant, table.threads)
+    if isinstance(table, TreeTable):
+        from discodso.tasks.control.task import open_tree_task
+
+        return stack.enter_context(
+            open_tree_task(
+                table.environment, table.episodes, seed, table.max_nodes, table.balanced, table.workers
+            )
+        )
+    if isinstance(table, RegressionTable):
+        return _table_task(table)
     raise SettingsError(f"task.kind {table.kind!r} cannot be built from settings")
+
+
+def _is_fit(settings: RunSettings) -> bool:
+    """Whether the estimator does it, which adds to DisCo what makes good equations of it."""
+    by_disco = settings.method is None or isinstance(settings.method, DisCoSettings)
+    return isinstance(settings.task, RegressionTable) and by_disco
+
+
+def _table_task(table: RegressionTable) -> Task:
+    """The plain task of fitting a column of a table, for methods other than DisCo."""
+    from discodso.tasks.regression.data import read_table
+    from discodso.tasks.regression.estimator import LIBRARY
+    from discodso.tasks.regression.task import RegressionSpace, regression_task
+
+    data = read_table(table.table, table.target, tuple(table.ignore))
+    space = RegressionSpace(
+        library=LIBRARY if table.library is None else tuple(table.library),
+        max_length=table.max_length,
+        const_range=table.const_range,
+        need_input=table.need_input,
+        no_constant_subtrees=table.no_constant_subtrees,
+        no_inverses=table.no_inverses,
+        max_constants=table.max_constants,
+    )
+    return regression_task(data.X, data.y, space, metric=table.metric, threads=table.threads)
 
 
 def load_task(name: str, path: str | None = None, arguments: dict[str, Any] | None = None) -> Task:
@@ -234,8 +277,7 @@ def _fit(settings: RunSettings, out: str | Path | None, resume: bool, callback: 
         raise SettingsError(
             "executor.kind must be 'none' for a regression, which evaluates here; see task.threads"
         )
-    if settings.method is not None and not isinstance(settings.method, DisCoSettings):
-        raise SettingsError("method.kind must be 'disco' for a regression")
+    assert settings.method is None or isinstance(settings.method, DisCoSettings)
     if settings.initial_designs:
         raise SettingsError("run.initial_designs cannot be given for a regression")
     data = read_table(table.table, table.target, tuple(table.ignore))

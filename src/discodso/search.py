@@ -19,14 +19,13 @@ from discodso.errors import CheckpointError, DeclarationError
 from discodso.evaluation import Evaluator
 from discodso.loop import KIND, Limits, Plan, Run, Standing
 from discodso.method import MethodSettings
+from discodso.methods import method_kind
 from discodso.result import Result
 from discodso.rundir import RunFolder, require_unused
 from discodso.task import Task
 from discodso.trace import replay
 
 __all__ = ["Limits", "Plan", "continue_search", "search", "start_search"]
-
-_METHOD_KINDS = {"DisCoSettings": "disco", "RandomSettings": "random"}
 
 
 def search(
@@ -184,7 +183,7 @@ def record_of(
 
 def method_record(method: MethodSettings) -> dict[str, Any]:
     """A method as settings; one of one's own is named only."""
-    kind = _METHOD_KINDS.get(type(method).__name__)
+    kind = method_kind(method)
     if kind is not None and is_dataclass(method) and not isinstance(method, type):
         return {"kind": kind, **asdict(method)}
     return {"kind": "python", "name": type(method).__name__}

@@ -25,7 +25,7 @@ kind = "none"              # none (this process), threads, processes, dask, ray
 
 _METHOD = """
 [method]
-kind = "disco"             # or "random"
+kind = "disco"             # or a baseline: decoupled-rl, decoupled-gp, bo, gp, random
 batch_size = 100           # N, designs for one update
 learning_rate = 0.001
 entropy_coefficient = 0.01
@@ -76,6 +76,7 @@ episodes = 100             # N, for one objective call: its reward is their mean
 # workers = 1              # processes, or threads where the environment is compiled
 # preset = "tuned"         # or "paper"
 # racing = true            # cut poor trees after few episodes; by default as the preset has it
+# common_episodes = true   # all trees meet the same episodes instead of fresh ones
 # restart_after = 5000     # calls without a better tree until a fresh network begins
 # resolution = 0.01        # closest distance of thresholds on one path, as a share of their range
 # test_seeds = [0, 1, 2]   # for the final score; 0 to 999 by default

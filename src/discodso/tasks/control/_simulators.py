@@ -209,8 +209,8 @@ def acrobot_step(
     s[1] = _wrapped(b + sixth * (w + 2 * w2 + 2 * w3 + w4))
     s[2] = min(max(v + sixth * (k1v + 2 * k2v + 2 * k3v + k4v), -4 * math.pi), 4 * math.pi)
     s[3] = min(max(w + sixth * (k1w + 2 * k2w + 2 * k3w + k4w), -9 * math.pi), 9 * math.pi)
-    cos_first = cosine(s[0], cos_loop)
-    x[0] = np.float64(np.float32(cos_first))
+    if seen[0]:
+        x[0] = np.float64(np.float32(cosine(s[0], cos_loop)))
     if seen[1]:
         x[1] = np.float64(np.float32(sine(s[0], sin_loop)))
     if seen[2]:
@@ -218,7 +218,9 @@ def acrobot_step(
     if seen[3]:
         x[3] = np.float64(np.float32(sine(s[1], sin_loop)))
     x[4], x[5] = np.float64(np.float32(s[2])), np.float64(np.float32(s[3]))
-    return -cos_first - cosine(s[1] + s[0], cos_loop) > 1.0
+    if abs(s[0]) < 1.57:  # below pi/2: its cosine is positive, and the sum cannot exceed 1
+        return False
+    return -cosine(s[0], cos_loop) - cosine(s[1] + s[0], cos_loop) > 1.0
 
 
 # ------------------------------------------------------------------------------------- whole episodes

@@ -151,7 +151,11 @@ def _validate(
 
 
 def _ranked(candidates: Sequence[Candidate], runner: Runner, seeds: Any) -> list[Candidate]:
-    """Candidates with their mean over the same seeds and its error, best first, small ones before large."""
+    """Candidates with their mean over the same seeds and its error, best first, small ones before large.
+
+    Of those with the same returns, seed by seed, which differ in what is never visited, the smallest stays; unless
+    all their episodes end alike, as those of perfect policies do, which says little.
+    """
     forest = Forest.of([candidate.policy for candidate in candidates])
     tree = np.repeat(np.arange(len(candidates)), len(seeds))
     returns, _ = runner.returns(forest, tree, np.tile(seeds, len(candidates)))
@@ -162,4 +166,9 @@ def _ranked(candidates: Sequence[Candidate], runner: Runner, seeds: Any) -> list
         replace(candidate, mean=float(mean), error=float(error), episodes=len(seeds))
         for candidate, mean, error in zip(candidates, means, errors, strict=True)
     ]
-    return sorted(measured, key=lambda c: (-c.mean, len(c.policy)))
+    smallest: dict[bytes, Candidate] = {}
+    rows = sorted(range(len(measured)), key=lambda row: (-measured[row].mean, len(measured[row].policy)))
+    for row in rows:
+        alike = len(set(table[row].tolist())) == 1
+        smallest.setdefault(row.to_bytes(4) if alike else table[row].tobytes(), measured[row])
+    return list(smallest.values())

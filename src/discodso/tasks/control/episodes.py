@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from discodso.errors import DeclarationError, EvaluationError
 from discodso.tasks.control.environments import STEP_LIMIT, as_environment, check_fits, make
 from discodso.tasks.control.simulators import Forest, Simulator, Starts, simulator_for
 from discodso.tasks.control.tree import DecisionTree, Environment
-from discodso.tasks.control.workers import WorkerPool
+from discodso.tasks.control.workers import InProcess, WorkerPool
 
 _LARGEST_SEED = 2**63 - 1
 
@@ -78,6 +79,9 @@ def open_runner(
     check_fits(env, environment)
     limit = getattr(env.spec, "max_episode_steps", None) or max_steps or STEP_LIMIT
     env.close()
+    if multiprocessing.current_process().daemon:
+        yield InProcess(environment, limit)
+        return
     with WorkerPool(environment, workers, limit) as running:
         yield running
 

@@ -88,6 +88,7 @@ class TreeObjective:
         seeds: the seeds for the search, a power of two of them.
         episodes: N.
         racing: None for N episodes for every design, as in the paper.
+        common: whether all designs of a run meet the same N episodes, rather than fresh ones each time.
     """
 
     interface: Interface
@@ -96,6 +97,7 @@ class TreeObjective:
     seeds: range
     episodes: int
     racing: Racing | None
+    common: bool = False
 
     def __call__(self, designs: DesignBatch, call_seeds: NDArray[np.uint64]) -> Measured:
         """Rewards, the number of episodes, and what failed."""
@@ -104,10 +106,15 @@ class TreeObjective:
         total, squares, done = np.zeros(count), np.zeros(count), np.zeros(count, np.int64)
         alive, reasons, spent = np.arange(count), dict[int, str](), 0
         schedule = [self.episodes] if self.racing is None else self.racing.rounds(self.episodes)
+        order = np.random.default_rng(int(call_seeds[0])).permutation(self.episodes)
         before = 0
         for upto in schedule:
             tree = np.repeat(alive, upto - before)
-            returns, failed = self.runner.returns(forest, tree, self._seeds(call_seeds[alive], before, upto))
+            if self.common:  # in another order for each batch, so that no few seeds decide all races
+                seeds: Ints = np.tile(self.seeds[0] + order[before:upto], len(alive))
+            else:
+                seeds = self._fresh_seeds(call_seeds[alive], before, upto)
+            returns, failed = self.runner.returns(forest, tree, seeds)
             spent += len(tree)
             for episode, reason in failed.items():
                 reasons.setdefault(int(tree[episode]), reason)
@@ -128,7 +135,7 @@ class TreeObjective:
             rewards = np.where(through, rewards, np.minimum(rewards, rewards[through].min()))
         return Measured(rewards, float(spent), reasons, done)
 
-    def _seeds(self, call_seeds: NDArray[np.uint64], before: int, upto: int) -> Ints:
+    def _fresh_seeds(self, call_seeds: NDArray[np.uint64], before: int, upto: int) -> Ints:
         """int[n * (upto - before)], seeds of the episodes before to upto of each call: distinct within a call."""
         size = len(self.seeds)
         stride = (call_seeds >> np.uint64(32)).astype(np.int64) | 1  # odd, so it meets each seed of 2^k once

@@ -33,6 +33,9 @@ from discodso.tasks.control.task import (
 
 TEST_SEEDS = range(1000)
 PRESETS = ("tuned", "paper")
+_COMMON_MARGIN = (
+    0.3  # of races over common episodes, whose means differ by less than their errors would allow
+)
 TYPICAL_NODES = 13  # the tuned preset prefers trees of about this size, else most runs end with three nodes
 
 
@@ -41,21 +44,25 @@ def paper_settings() -> DisCoSettings:
     return DisCoSettings(policy=PolicySettings(shift=0.5))
 
 
-def tuned_settings() -> DisCoSettings:
+def tuned_settings(common_episodes: bool = False) -> DisCoSettings:
     """What measured best on tree tasks; docs/policies.md has the figures.
 
     Thresholds begin near the middle of their range, within a tenth of it, and close in on the best ones; the means
     are emitted in that unit, because otherwise their gradients drown those of the tokens. The best 50 trees, no
-    more than two of one structure, are imitated ten steps for each batch, since episodes cost more than steps.
+    more than ten with the same first three nodes, are imitated ten steps for each batch, since episodes cost more
+    than steps. Three designs of five are variations of them; where episodes are fresh, one of five is one of them.
     """
     return DisCoSettings(
         learning_rate=0.005,
         risk_factor=0.1,
         entropy_coefficient=0.1,
         queue_size=50,
-        queue_weight=1.0,
-        queue_niche=2,
+        queue_weight=0.3,
+        queue_niche=10,
+        queue_niche_length=3,
         queue_steps=10,
+        queue_recheck=0.0 if common_episodes else 0.2,
+        variation=0.6,
         policy=PolicySettings(scale=0.1, learn_scale=True, min_scale=0.02, shift=0.5, mean_scale=0.1),
     )
 
@@ -71,6 +78,7 @@ def search_policy(
     preset: str = "tuned",
     method: MethodSettings | None = None,
     racing: Racing | bool | None = None,
+    common_episodes: bool = False,
     restart_after: int | None = None,
     arguments: Mapping[str, Any] | None = None,
     ranges: Mapping[str, Sequence[float]] | None = None,
@@ -95,8 +103,10 @@ def search_policy(
         method: settings of the method in place of the preset's.
         racing: cut poor designs after few episodes; True, False, or how. By default as the preset has it: on for
             "tuned", off for "paper".
-        restart_after: after so many calls without a better design go on with a fresh network, which begins with
-            the best trees of different structure so far, evaluated anew; None for never.
+        common_episodes: all trees meet the same N episodes, drawn once for the run, instead of fresh ones. That
+            compares trees far better where returns are noisy, but the best fit those episodes a little: use many.
+        restart_after: after so many calls without a better design go on with a fresh network, by turns from
+            nothing and with the best trees of different structure so far, evaluated anew; None for never.
         arguments: of the environment, for `gymnasium.make`.
         ranges: (low, high) of thresholds by the name or number of a feature, in place of the found ones.
         resolution: h, closest distance of thresholds on one path, as a share of the range.
@@ -136,6 +146,7 @@ def search_policy(
         resolution=resolution,
         preset=preset,
         racing=RacingTable(**asdict(racing)) if isinstance(racing, Racing) else racing,
+        common_episodes=bool(common_episodes),
         restart_after=None if restart_after is None else int(restart_after),
         workers=int(workers),
         test_seeds=None if tests == list(TEST_SEEDS) else tests,
@@ -174,9 +185,13 @@ def run_policy(
     if out is not None:
         _require_no_none(table.arguments)
     tuned = table.preset == "tuned"
-    chosen = method or settings.method or (tuned_settings() if tuned else paper_settings())
-    searching = chosen if table.restart_after is None else RestartSettings(chosen, table.restart_after)
-    race = _racing(table.racing, tuned, chosen)
+    preset = tuned_settings(table.common_episodes) if tuned else paper_settings()
+    chosen = method or settings.method or preset
+    searching: MethodSettings = chosen
+    if table.restart_after is not None:
+        recheck = getattr(chosen, "queue_recheck", 0) > 0
+        searching = RestartSettings(chosen, table.restart_after, recheck=recheck)
+    race = _racing(table, chosen)
     interface = describe(as_environment(table.environment, table.arguments), table.ranges, plan.seed)
     typical = min(TYPICAL_NODES, table.max_nodes) if tuned else None
     space = tree_space(interface, table.max_nodes, table.resolution, tuned, typical)
@@ -185,7 +200,9 @@ def run_policy(
     with open_runner(
         interface.environment, table.workers, search_seeds(plan.seed), interface.max_steps
     ) as runner:
-        task = tree_task(interface, runner, space, table.episodes, race, plan.seed)
+        task = tree_task(
+            interface, runner, space, table.episodes, race, plan.seed, common=table.common_episodes
+        )
         objective = task.batch_objective
         assert isinstance(objective, TreeObjective)
 
@@ -232,10 +249,12 @@ def _require_no_none(arguments: Mapping[str, Any]) -> None:
             )
 
 
-def _racing(given: RacingTable | bool | None, tuned: bool, method: MethodSettings) -> Racing | None:
+def _racing(table: PolicyTable, method: MethodSettings) -> Racing | None:
+    given = table.racing
     share = getattr(method, "risk_factor", Racing().share)
     if isinstance(given, RacingTable):
         own = given.model_dump()
         return Racing(**{**own, "share": share if given.share is None else given.share})
-    wanted = tuned if given is None else given
-    return Racing(share=share) if wanted else None
+    wanted = table.preset == "tuned" if given is None else given
+    margin = _COMMON_MARGIN if table.common_episodes else Racing().margin
+    return Racing(share=share, margin=margin) if wanted else None

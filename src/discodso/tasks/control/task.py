@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 from discodso.bounds import DecisionTreeBounds
-from discodso.checks import require_integer, require_number
+from discodso.checks import require, require_integer, require_number
 from discodso.constraints import DifferentLeaves, Prior, SoftLength, UniformArity
 from discodso.space import Space
 from discodso.task import Task
-from discodso.tasks.control.environments import Interface
-from discodso.tasks.control.episodes import Runner
+from discodso.tasks.control.environments import Interface, as_environment, describe
+from discodso.tasks.control.episodes import Runner, open_runner
 from discodso.tasks.control.objective import Racing, TreeObjective
 from discodso.tokens import Token, Tree
 
@@ -74,15 +78,35 @@ def tree_task(
     episodes: int = EPISODES,
     racing: Racing | None = None,
     seed: int = 0,
+    common: bool = False,
 ) -> Task:
-    """Trees and their mean return over fresh episodes."""
+    """Trees and their mean return over fresh episodes, or over the same ones for all (`common`)."""
     require_integer("episodes", episodes, 2)
-    objective = TreeObjective(interface, space, runner, search_seeds(seed), episodes, racing)
+    require("episodes", episodes, episodes <= SEARCH_SEEDS, f"at most {SEARCH_SEEDS}")
+    objective = TreeObjective(interface, space, runner, search_seeds(seed), episodes, racing, common)
     return Task(
         space,
         batch_objective=objective,
         stochastic=True,
         name=str(interface.environment),
         cost_unit="episodes",
-        rows_independent=racing is None,  # in a race the others decide how many episodes a tree gets
+        rows_independent=racing is None
+        and not common,  # in a race the others decide how many episodes a tree gets
     )
+
+
+@contextmanager
+def open_tree_task(
+    environment: Any,
+    episodes: int = EPISODES,
+    seed: int = 0,
+    max_nodes: int = MAX_NODES,
+    balanced: bool = False,
+    workers: int = 1,
+) -> Iterator[Task]:
+    """The paper's task for an environment, for any method; what runs its episodes is closed on leaving."""
+    interface = describe(as_environment(environment, None), None, seed)
+    with open_runner(interface.environment, workers, search_seeds(seed), interface.max_steps) as runner:
+        yield tree_task(
+            interface, runner, tree_space(interface, max_nodes, balanced=balanced), episodes, None, seed
+        )

@@ -93,16 +93,46 @@ def _serve(connection: Any, others: Sequence[Any], environment: Environment, max
         for tree, seed in items:
             if os.getppid() != parent:  # killed; nobody waits for the rest
                 return
-            try:
-                env = make(environment) if env is None else env
-                answers.append(run_episode(env, trees[tree], seed, max_steps))
-            except (Exception, SystemExit) as error:
-                answers.append(f"raised {type(error).__name__}: {error}")
-                env = None  # who knows what state it is in
+            answer, env = _guarded_episode(env, environment, trees[tree], seed, max_steps)
+            answers.append(answer)
         try:
             connection.send(answers)
         except (BrokenPipeError, OSError):
             return
+
+
+def _guarded_episode(
+    env: Any, environment: Environment, nodes: Nodes, seed: int, max_steps: int
+) -> tuple[Answer, Any]:
+    """The return of an episode or what went wrong, and the environment for the next, None to make another."""
+    try:
+        env = make(environment) if env is None else env
+        return run_episode(env, nodes, seed, max_steps), env
+    except (Exception, SystemExit) as error:
+        return f"raised {type(error).__name__}: {error}", None  # who knows what state it is in
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """Episodes in this process: for processes that are workers themselves, which may have no others."""
+
+    environment: Environment
+    max_steps: int
+
+    def returns(self, forest: Forest, tree: Ints, seeds: Ints) -> tuple[Floats, dict[int, str]]:
+        """See `WorkerPool.returns`."""
+        returns, reasons, env = np.full(len(tree), np.nan), dict[int, str](), None
+        for chunk in _chunks(forest, tree, seeds, 1):
+            for episode, (own, seed) in enumerate(chunk.items, chunk.first):
+                nodes = chunk.trees[own]
+                answer, env = _guarded_episode(env, self.environment, nodes, seed, self.max_steps)
+                if isinstance(answer, str):
+                    reasons[episode] = answer
+                else:
+                    returns[episode] = answer
+        if env is not None:
+            env.close()
+        return returns, reasons
 
 
 class WorkerPool:

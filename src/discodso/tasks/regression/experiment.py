@@ -15,8 +15,8 @@ from discodso.dispatch import Executor, as_completed
 from discodso.errors import DeclarationError
 from discodso.result import HistoryRow, Ranking, Scored
 from discodso.search import search
-from discodso.tasks.regression.problems import FUNCTION_SETS, Problem, problems
-from discodso.tasks.regression.task import Fit, RegressionSpace, regression_task
+from discodso.tasks.regression.problems import Problem, problem_task, problems
+from discodso.tasks.regression.task import Fit
 
 PAPER = DisCoSettings(batch_size=1000)
 
@@ -42,9 +42,7 @@ def execute(run: Run) -> dict[str, Any]:
     """Search, and score the best expression on the evaluation set; returns one record."""
     (problem,) = problems(run.problem)
     started = time.process_time()
-    task = regression_task(
-        *problem.training_set(run.variant), RegressionSpace(library=FUNCTION_SETS[problem.function_set])
-    )
+    task = problem_task(problem, run.variant)
     fit = task.batch_objective
     assert isinstance(fit, Fit)
     evaluation = Fit.of(fit.program, *problem.evaluation_set(run.variant))

@@ -22,8 +22,10 @@ import numpy as np
 from discodso.arrays import Floats
 from discodso.checks import require_one_of
 from discodso.errors import DeclarationError
+from discodso.task import Task
 from discodso.tasks.regression.evaluator import evaluate
 from discodso.tasks.regression.expression import CONST, Expression
+from discodso.tasks.regression.task import RegressionSpace, regression_task
 
 # Function sets of the public DSO code; the paper's constants demand const in all of them.
 FUNCTION_SETS = MappingProxyType(
@@ -116,3 +118,9 @@ def problems(names: str | Iterable[str] = "all") -> tuple[Problem, ...]:
         if name not in known:
             raise DeclarationError(f"no problem {name!r}; there are {', '.join(known)}")
     return tuple(known[name] for name in wanted)
+
+
+def problem_task(problem: Problem, variant: Literal["A", "B"] = "A", threads: int = 1) -> Task:
+    """The paper's task for a problem: its training set, function set, constraints and reward."""
+    space = RegressionSpace(library=FUNCTION_SETS[problem.function_set])
+    return regression_task(*problem.training_set(variant), space, threads=threads, name=problem.name)

@@ -1,0 +1,495 @@
+"""Decoupled search: a method proposes skeletons, an inner optimiser finds the values of each (paper, "Baselines").
+
+The method is any that searches a space without values: DisCo gives Decoupled-RL, GP gives Decoupled-GP. Skeletons
+are optimised many at a time, in rounds: `ask` gives the designs that all inner searches under way want next, so
+that every inner call is an objective call like any other, counted, seeded, shared among workers and kept in the
+folder of the run. The reward of a skeleton is the best that its inner search met.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+
+from discodso.arrays import Bools, Floats, Ints
+from discodso.baselines import inner
+from discodso.baselines.genetic import GPSettings
+from discodso.baselines.skeletons import fill, parameters, skeleton_space, unit_limits
+from discodso.baselines.threads import one_blas_thread
+from discodso.checks import (
+    require,
+    require_integer,
+    require_number,
+    require_one_of,
+    seed_sequence,
+    settle_integers,
+)
+from discodso.design import Design, DesignBatch
+from discodso.disco import DisCoSettings
+from discodso.errors import DeadEndError
+from discodso.method import Method, Metrics, Resumable
+from discodso.space import Space
+from discodso.state import Arrays, State, generator_state, restore_generator
+from discodso.trace import replay
+
+_START_ATTEMPTS = 20  # to find values with which a bound forbids no token of a skeleton
+_FRUITLESS_BATCHES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class DecoupledSettings:
+    """Which method proposes skeletons, and how their values are found.
+
+    Args:
+        skeletons: settings of the method: DisCoSettings for Decoupled-RL, GPSettings for Decoupled-GP.
+        inner: "bfgs" (L-BFGS-B), "anneal" (dual annealing) or "evo" (differential evolution), all of SciPy.
+        inner_calls: objective calls for one skeleton at most; the paper does not say how many there were.
+        in_flight: skeletons that are optimised at the same time. More make larger batches, for workers and
+            compiled objectives; the result depends on it, but not on the number of workers.
+        reach: where "anneal" and "evo", which need finite ranges, take the ends of infinite ones.
+    """
+
+    skeletons: DisCoSettings | GPSettings = field(default_factory=DisCoSettings)
+    inner: inner.InnerName = "bfgs"
+    inner_calls: int = 200
+    in_flight: int = 100
+    reach: float = 10.0
+
+    def __post_init__(self) -> None:
+        known = isinstance(self.skeletons, (DisCoSettings, GPSettings))
+        require("skeletons", self.skeletons, known, "a DisCoSettings or GPSettings object")
+        require_one_of("inner", self.inner, inner.INNER)
+        settle_integers(self, {"inner_calls": 1, "in_flight": 1})
+        require_number("reach", self.reach, above=0)
+
+    def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> Decoupled:
+        """Start the method on a space."""
+        return Decoupled(space, self, seed=seed)
+
+
+class _Skeleton:
+    """A skeleton whose values are being found.
+
+    Attributes:
+        key: its tokens, as bytes.
+        start: float[n], units to begin with.
+        seed: of the inner optimiser.
+        answers: all costs so far; with them the search can be made again.
+        best: reward so far.
+    """
+
+    def __init__(self, key: bytes, start: Floats, seed: int) -> None:
+        self.key = key
+        self.start = start
+        self.seed = seed
+        self.answers: list[Floats] = []
+        self.calls = 0
+        self.best = self._worst = -np.inf
+        self.search: inner.InnerSearch | None = None
+
+    @property
+    def points(self) -> Floats:
+        """float[k, n], what it wants to know."""
+        assert self.search is not None
+        assert self.search.points is not None
+        return self.search.points
+
+    def answer(self, costs: Floats) -> None:
+        """Costs of its points; those without one count as the worst that is known."""
+        assert self.search is not None
+        least, worst, whole = _summary(costs)
+        self.best = max(self.best, -least)
+        self._worst = max(self._worst, worst)
+        if not whole:
+            costs = np.where(np.isfinite(costs), costs, self._worst if np.isfinite(self._worst) else 0.0)
+        self.answers.append(costs)
+        self.calls += len(costs)
+        self.search.answer(costs)
+
+    def is_over(self, limit: int) -> bool:
+        """Whether the search has ended, or its next step would take more calls than there are."""
+        assert self.search is not None
+        points = self.search.points
+        return points is None or (self.calls > 0 and self.calls + len(points) > limit)
+
+
+@dataclass
+class _Round:
+    """The points of some skeletons, as designs, while they are evaluated.
+
+    Attributes:
+        skeletons: whose points these are, in order.
+        ends: int[S], where the points of each end.
+        designs: of the points that can be evaluated.
+        rows: int[B], which point each design is.
+        costs: float[all points], NaN where not known.
+        open: bool[B], designs that have no answer yet.
+        handed: how many of the designs were handed out.
+    """
+
+    skeletons: list[_Skeleton]
+    ends: Ints
+    designs: DesignBatch
+    rows: Ints
+    costs: Floats
+    open: Bools
+    handed: int = 0
+
+
+@dataclass
+class _Batch:
+    """Skeletons that the method proposed, their keys, and those that its rewards still wait for."""
+
+    skeletons: DesignBatch
+    keys: list[bytes]
+    missing: set[bytes]
+
+
+class Decoupled:
+    """A method for skeletons with an inner optimiser below it.
+
+    A skeleton that was met before is not optimised again, unless a whole batch brings no other.
+    """
+
+    def __init__(
+        self, space: Space, settings: DecoupledSettings, *, seed: int | np.random.SeedSequence = 0
+    ) -> None:
+        require("space", space, isinstance(space, Space), "a Space")
+        self.space = space
+        self.settings = settings
+        for_method, own = seed_sequence(seed).spawn(2)
+        self.skeleton_space = skeleton_space(space)
+        self.method: Method = settings.skeletons.build(self.skeleton_space, for_method)
+        self.batch_size = self.method.batch_size
+        self.optimised = 0  # skeletons whose search has ended
+        self.proposed = 0  # skeletons that the method was told about, those met before included
+        self._rng = np.random.default_rng(own)
+        self._limits = unit_limits(space)
+        self._memory: dict[bytes, float] = {}
+        self._batches: deque[_Batch] = deque()
+        self._waiting: deque[bytes] = deque()
+        self._busy: dict[bytes, _Skeleton] = {}
+        self._ready: list[_Skeleton] = []  # of the busy ones, those whose points are in no round
+        self._rounds: list[_Round] = []
+
+    # ---------------------------------------------------------------------------------------------- asking
+
+    def ask(self, size: int | None = None) -> DesignBatch:
+        """What the inner searches want to know next: all of it, or as many designs as are asked for."""
+        if size is not None:
+            require_integer("size", size, 1)
+        parts: list[DesignBatch] = []
+        count = 0
+        while not parts or (size is not None and count < size):
+            current = self._open_round()
+            end = len(current.designs) if size is None else current.handed + size - count
+            part = current.designs.select(slice(current.handed, end))
+            current.handed += len(part)
+            count += len(part)
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else DesignBatch.concatenate(parts)
+
+    def _open_round(self) -> _Round:
+        """A round with designs that were not handed out."""
+        if self._rounds and self._rounds[-1].handed < len(self._rounds[-1].designs):
+            return self._rounds[-1]
+        for _ in range(_FRUITLESS_BATCHES):
+            if not self._ready and not self._waiting:
+                self._propose()
+            self._begin_waiting()
+            if self._ready:
+                found = self._round(self._ready)
+                self._ready = []
+                self._rounds.append(found)
+                if len(found.designs):
+                    return found
+                with one_blas_thread():
+                    self._take_answers(found)
+            self._settle()
+        raise DeadEndError("no values were found that keep the bounds for any of the proposed skeletons")
+
+    def _propose(self) -> None:
+        """Skeletons of the method; those that are new wait to be optimised, or all if none is."""
+        batch = self.method.ask()
+        batch = self.skeleton_space.encode(batch)
+        keys = batch.skeletons()
+        distinct = list(dict.fromkeys(keys))
+        new = [key for key in distinct if key not in self._memory and key not in self._busy]
+        idle = [key for key in distinct if key not in self._busy]
+        again = [key for key in idle if parameters(self.space, _tokens(key)).any()]
+        queued = new or again or idle
+        self._waiting.extend(queued)
+        self._batches.append(_Batch(batch, keys, {*queued, *(key for key in distinct if key in self._busy)}))
+
+    def _begin_waiting(self) -> None:
+        chosen = [
+            self._waiting.popleft()
+            for _ in range(min(len(self._waiting), self.settings.in_flight - len(self._ready)))
+        ]
+        if not chosen:
+            return
+        batch = _packed(self.skeleton_space, chosen)
+        units = self._starts(batch, np.array([key in self._memory for key in chosen]))
+        carries = parameters(self.space, batch.tokens)
+        seeds = self._rng.integers(0, 2**63, len(chosen)).tolist()
+        for row, key in enumerate(chosen):
+            start = units[row, carries[row]]
+            if np.isnan(start).any():  # no values keep the bounds
+                self._learn(key, -np.inf)
+                continue
+            self._busy[key] = self._begun(_Skeleton(key, start, seeds[row]))
+            self._ready.append(self._busy[key])
+
+    def _begun(self, skeleton: _Skeleton) -> _Skeleton:
+        tokens = _tokens(skeleton.key)
+        own = tokens[parameters(self.space, tokens)]
+        low, high = self._limits[0][own], self._limits[1][own]
+        s = self.settings
+        skeleton.search = inner.start(
+            s.inner, skeleton.start, low, high, s.inner_calls, s.reach, skeleton.seed
+        )
+        return skeleton
+
+    def _starts(self, batch: DesignBatch, again: Bools) -> Floats:
+        """units[B, T] to begin with, NaN for skeletons that no values were found for.
+
+        Uniform within finite bounds. Constants of an infinite range begin at 1, as in deep symbolic regression,
+        and anywhere near it when their skeleton is optimised again.
+        """
+        carries = parameters(self.space, batch.tokens)
+        low, high = (limit[batch.tokens] for limit in self._limits)
+        finite = np.isfinite(low) & np.isfinite(high)
+        units = np.full(batch.tokens.shape, np.nan)
+        missing = np.arange(len(batch))
+        for _ in range(_START_ATTEMPTS):
+            shape = (len(missing), batch.tokens.shape[1])
+            uniform, normal = self._rng.random(shape), self._rng.standard_normal(shape)
+            free = np.clip(1.0 + normal * again[missing, None], low[missing], high[missing])
+            drawn = np.where(finite[missing], uniform, free)
+            units[missing] = np.where(carries[missing], drawn, np.nan)
+            _, feasible = fill(self.space, batch.select(missing), units[missing])
+            missing = missing[~feasible]
+            if not len(missing):
+                break
+        units[missing] = np.nan
+        return units
+
+    def _round(self, skeletons: list[_Skeleton]) -> _Round:
+        points = [skeleton.points for skeleton in skeletons]
+        counts = np.array([len(array) for array in points])
+        packed = _packed(self.skeleton_space, [skeleton.key for skeleton in skeletons])
+        of = np.repeat(np.arange(len(skeletons)), counts)
+        designs = packed.select(of)
+        units = np.full(designs.tokens.shape, np.nan)
+        _spread(
+            np.concatenate([array.ravel() for array in points]), parameters(self.space, designs.tokens), units
+        )
+        designs, feasible = fill(self.space, designs, units)
+        rows = np.flatnonzero(feasible)
+        if len(rows) < len(feasible):
+            designs = designs.select(rows)
+        costs, unknown = np.full(len(of), np.nan), np.ones(len(rows), np.bool_)
+        return _Round(skeletons, np.cumsum(counts), designs, rows, costs, unknown)
+
+    # ---------------------------------------------------------------------------------------------- telling
+
+    def tell(
+        self, designs: Sequence[Design], rewards: ArrayLike, weights: ArrayLike | None = None
+    ) -> Metrics | None:
+        """Rewards of designs; those of a round that is complete let its inner searches go on.
+
+        A design that was not asked for is told to the method as a skeleton with that reward. Returns what the
+        method did last.
+        """
+        batch = self.space.encode(designs if isinstance(designs, DesignBatch) else list(designs))
+        told = np.array(rewards, dtype=np.float64)
+        require("rewards", rewards, told.shape == (len(batch),), f"{len(batch)} numbers, one for each design")
+        strangers = self._assign(batch, told)
+        metrics = self._tell_unasked(batch.select(strangers), told[strangers]) if len(strangers) else None
+        with one_blas_thread():
+            for current in [r for r in self._rounds if not r.open.any()]:
+                self._take_answers(current)
+        return self._settle() or metrics
+
+    def _assign(self, batch: DesignBatch, rewards: Floats) -> Ints:
+        """Write the rewards into the rounds that asked for them; gives the rows of those that nobody asked for."""
+        for current in self._rounds:  # as a rule all of a round, or its first part, is told in order
+            asked = current.designs.select(slice(0, len(batch)))
+            if current.open[: len(batch)].all() and len(batch) <= current.handed and _equal(asked, batch):
+                current.costs[current.rows[: len(batch)]] = -rewards
+                current.open[: len(batch)] = False
+                return np.empty(0, np.int64)
+        places: dict[bytes, deque[tuple[_Round, int]]] = {}
+        for current in self._rounds:
+            keys = current.designs.keys()
+            for row in np.flatnonzero(current.open[: current.handed]).tolist():
+                places.setdefault(keys[row], deque()).append((current, row))
+        strangers = []
+        for at, key in enumerate(batch.keys()):
+            if not places.get(key):
+                strangers.append(at)
+                continue
+            current, row = places[key].popleft()
+            current.costs[current.rows[row]] = -rewards[at]
+            current.open[row] = False
+        return np.array(strangers, np.int64)
+
+    def _tell_unasked(self, batch: DesignBatch, rewards: Floats) -> Metrics | None:
+        replay(self.space, batch)  # refuses designs that do not belong to the space
+        keys = batch.skeletons()
+        for key, reward in zip(keys, rewards.tolist(), strict=True):
+            self._memory[key] = max(self._memory.get(key, -np.inf), reward)
+        self.proposed += len(keys)
+        return self.method.tell(_packed(self.skeleton_space, keys), rewards)
+
+    def _take_answers(self, current: _Round) -> None:
+        self._rounds.remove(current)
+        first = 0
+        for skeleton, end in zip(current.skeletons, current.ends.tolist(), strict=True):
+            costs, first = current.costs[first:end], end
+            skeleton.answer(costs)
+            if skeleton.is_over(self.settings.inner_calls):
+                del self._busy[skeleton.key]
+                self.optimised += 1
+                self._learn(skeleton.key, skeleton.best)
+            else:
+                self._ready.append(skeleton)
+
+    def _learn(self, key: bytes, reward: float) -> None:
+        self._memory[key] = max(self._memory.get(key, -np.inf), reward)
+        for batch in self._batches:
+            batch.missing.discard(key)
+
+    def _settle(self) -> Metrics | None:
+        """Tell the method the batches whose skeletons are all known."""
+        metrics = None
+        while self._batches and not self._batches[0].missing:
+            batch = self._batches.popleft()
+            self.proposed += len(batch.keys)
+            metrics = self.method.tell(batch.skeletons, [self._memory[key] for key in batch.keys])
+        return metrics
+
+    # ----------------------------------------------------------------------------------------------- state
+
+    def state(self) -> State:
+        """Of the method, of what is known, and of the searches under way: their answers, to be given again."""
+        assert isinstance(self.method, Resumable)
+        busy = list(self._busy.values())
+        place = {skeleton.key: number for number, skeleton in enumerate(busy)}
+        arrays: Arrays = {
+            "memory/rewards": np.array(list(self._memory.values())),
+            "busy/seeds": np.array([skeleton.seed for skeleton in busy], np.int64),
+            "busy/starts": np.concatenate([np.empty(0), *(s.start for s in busy)]),
+            "busy/answers": np.concatenate([np.empty(0), *(a for s in busy for a in s.answers)]),
+        }
+        lists = {"memory": list(self._memory), "busy": list(self._busy), "waiting": list(self._waiting)}
+        for number, batch in enumerate(self._batches):
+            lists |= {f"batch{number}": batch.keys, f"missing{number}": sorted(batch.missing)}
+        for name, keys in lists.items():
+            arrays[f"{name}/tokens"] = _packed(self.skeleton_space, keys).tokens.astype(np.int16)
+        for number, r in enumerate(self._rounds):
+            arrays |= {f"round{number}/costs": r.costs.copy(), f"round{number}/open": r.open.copy()}
+        data = {
+            "random": generator_state(self._rng),
+            "optimised": self.optimised,
+            "proposed": self.proposed,
+            "steps": [[len(costs) for costs in skeleton.answers] for skeleton in busy],
+            "ready": [place[skeleton.key] for skeleton in self._ready],
+            "batches": len(self._batches),
+            "rounds": [[r.handed, [place[s.key] for s in r.skeletons]] for r in self._rounds],
+        }
+        return State.of_parts({"method": self.method.state(), "own": State(arrays, data)})
+
+    def restore(self, state: State) -> None:
+        """Go on from a state of a method with the same space and settings."""
+        assert isinstance(self.method, Resumable)
+        self.method.restore(state.part("method"))
+        own = state.part("own")
+        arrays, data = own.arrays, own.data
+        restore_generator(self._rng, data["random"])
+        self.optimised, self.proposed = int(data["optimised"]), int(data["proposed"])
+
+        def keys(name: str) -> list[bytes]:
+            return [row[row >= 0].astype(np.int64).tobytes() for row in arrays[f"{name}/tokens"]]
+
+        self._memory = dict(zip(keys("memory"), arrays["memory/rewards"].tolist(), strict=True))
+        self._waiting = deque(keys("waiting"))
+        self._batches = deque()
+        for number in range(int(data["batches"])):
+            batch, missing = keys(f"batch{number}"), set(keys(f"missing{number}"))
+            self._batches.append(_Batch(_packed(self.skeleton_space, batch), batch, missing))
+        with one_blas_thread():
+            busy = self._restored(keys("busy"), arrays, data["steps"])
+        self._busy = {skeleton.key: skeleton for skeleton in busy}
+        self._ready = [busy[number] for number in data["ready"]]
+        self._rounds = []
+        for number, (handed, owners) in enumerate(data["rounds"]):
+            made = self._round([busy[owner] for owner in owners])
+            made.costs[:] = arrays[f"round{number}/costs"]
+            made.open[:] = arrays[f"round{number}/open"]
+            made.handed = int(handed)
+            self._rounds.append(made)
+
+    def _restored(self, keys: list[bytes], arrays: Arrays, steps: list[list[int]]) -> list[_Skeleton]:
+        """The searches under way, each brought by its answers to where it was."""
+        starts, answers = arrays["busy/starts"], arrays["busy/answers"]
+        made: list[_Skeleton] = []
+        seeds = arrays["busy/seeds"].tolist()
+        for number, (key, sizes) in enumerate(zip(keys, steps, strict=True)):
+            count = int(parameters(self.space, _tokens(key)).sum())
+            skeleton = self._begun(_Skeleton(key, starts[:count].copy(), seeds[number]))
+            starts = starts[count:]
+            for size in sizes:
+                skeleton.answer(answers[:size].copy())
+                answers = answers[size:]
+            made.append(skeleton)
+        return made
+
+
+@njit(cache=True)
+def _summary(costs: Floats) -> tuple[float, float, bool]:
+    """The least and the largest finite cost, and whether all are finite."""
+    least, largest, whole = np.inf, -np.inf, True
+    for cost in costs:
+        if np.isfinite(cost):
+            least, largest = min(least, cost), max(largest, cost)
+        else:
+            whole = False
+    return least, largest, whole
+
+
+@njit(cache=True)
+def _spread(flat: Floats, carries: Bools, units: Floats) -> None:
+    """Write the numbers of all points, one after the other, to where their designs carry values."""
+    at = 0
+    for row in range(carries.shape[0]):
+        for position in range(carries.shape[1]):
+            if carries[row, position]:
+                units[row, position] = flat[at]
+                at += 1
+
+
+def _tokens(key: bytes) -> Ints:
+    return np.frombuffer(key, np.int64)
+
+
+def _packed(space: Space, keys: Sequence[bytes]) -> DesignBatch:
+    """Skeletons from their keys, as designs of a space without values."""
+    width = space.grammar.max_positions
+    lengths = np.array([len(key) // 8 for key in keys], np.int64)
+    tokens = np.full((len(keys), width), -1, np.int64)
+    tokens[np.arange(width) < lengths[:, None]] = np.frombuffer(bytearray(b"".join(keys)), np.int64)
+    return DesignBatch(space.library, tokens, np.full(tokens.shape, np.nan), lengths, space)
+
+
+def _equal(first: DesignBatch, second: DesignBatch) -> bool:
+    return (
+        first.tokens.shape == second.tokens.shape
+        and np.array_equal(first.tokens, second.tokens)
+        and np.array_equal(first.values, second.values, equal_nan=True)
+    )

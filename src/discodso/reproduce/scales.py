@@ -1,0 +1,159 @@
+"""How much of the paper's protocol is run: smoke (minutes), small (hours) and paper (all of it)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from discodso.baselines.bayesian import BOSettings
+from discodso.baselines.genetic import GPSettings
+from discodso.disco import DisCoSettings
+from discodso.method import MethodSettings
+from discodso.methods import paper_methods
+from discodso.policy import PolicySettings
+from discodso.reproduce.paper import DISCO
+from discodso.tasks.control.search import paper_settings, tuned_settings
+from discodso.tasks.regression.problems import problems
+
+TUNED = f"{DISCO}, tuned"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Sizes of all experiments.
+
+    Attributes:
+        bits, bit_calls, bit_seeds: of the bitstring task.
+        tree_calls, episodes: by environment; `episodes` is N of one call.
+        tree_seeds, test_seeds: runs, and the seeds that a found tree is tested on.
+        problems, problem_calls, problem_seeds: of the regression.
+        batch, regression_batch: designs for one update.
+        population: of genetic programming; 1000 in the paper.
+        inner_calls: of decoupled methods, for one skeleton.
+        bo_seconds: wall-clock budget of Bayesian optimisation.
+    """
+
+    name: str
+    bits: int
+    bit_calls: int
+    bit_seeds: int
+    tree_calls: Mapping[str, int]
+    episodes: Mapping[str, int]
+    tree_seeds: int
+    test_seeds: int
+    problems: tuple[str, ...]
+    problem_calls: int
+    problem_seeds: int
+    batch: int
+    regression_batch: int
+    population: int
+    inner_calls: int
+    bo_seconds: float
+
+    def bitstring_methods(self) -> dict[str, MethodSettings]:
+        """The paper's settings for all; beside them DisCo with those that benchmarks/bitstring.py found."""
+        tuned = DisCoSettings(
+            batch_size=self.batch,
+            learning_rate=0.006,
+            risk_factor=0.1,
+            entropy_coefficient=0.1,
+            policy=PolicySettings(learn_scale=True, inputs=("previous", "position")),
+        )
+        return self._methods(DisCoSettings(batch_size=self.batch), tuned)
+
+    def tree_methods(self) -> dict[str, MethodSettings]:
+        """The paper's settings for all; beside them DisCo with those of `search_policy`."""
+        batch = self.batch
+        tuned = replace(tuned_settings(), batch_size=batch)
+        return self._methods(replace(paper_settings(), batch_size=batch), tuned)
+
+    def regression_methods(self) -> dict[str, MethodSettings]:
+        """The paper's settings for all."""
+        return self._methods(DisCoSettings(batch_size=self.regression_batch), None)
+
+    def architectures(self) -> dict[str, MethodSettings]:
+        """DisCo with each network of the paper's last table."""
+        return {
+            f"{DISCO}-{'GRU' if cell == 'gru' else 'LSTM'}{units}": DisCoSettings(
+                batch_size=self.regression_batch, policy=PolicySettings(cell=cell, units=units)
+            )
+            for cell in ("gru", "lstm")
+            for units in (16, 32, 64)
+        }
+
+    def _methods(self, disco: DisCoSettings, tuned: DisCoSettings | None) -> dict[str, MethodSettings]:
+        found = paper_methods(disco, GPSettings(population=self.population), inner_calls=self.inner_calls)
+        if self.name == "smoke":
+            found["BO"] = BOSettings(initial=5, candidates=50, fit_steps=5)
+        return found if tuned is None else {DISCO: found[DISCO], TUNED: tuned, **found}
+
+
+def _each(most: int, lander: int) -> dict[str, int]:
+    """For the compiled environments, and for LunarLander, which is not."""
+    compiled = dict.fromkeys(("CartPole-v1", "MountainCar-v0", "Acrobot-v1"), most)
+    return {**compiled, "LunarLander-v3": lander}
+
+
+def _every(step: int) -> tuple[str, ...]:
+    """Every so many of the paper's problems, in the order of its table, from the first on."""
+    return tuple(problem.name for problem in problems("all")[::step])
+
+
+def scale_named(name: str) -> Scale:
+    """smoke, small or paper; the caller has checked the name."""
+    if name == "smoke":
+        return Scale(
+            name,
+            bits=5,
+            bit_calls=600,
+            bit_seeds=2,
+            tree_calls=_each(150, 30),
+            episodes=_each(10, 3),
+            tree_seeds=2,
+            test_seeds=20,
+            problems=("Livermore2-Vars4-23", "Jin-1", "Constant-5"),
+            problem_calls=1000,
+            problem_seeds=2,
+            batch=15,
+            regression_batch=50,
+            population=20,
+            inner_calls=30,
+            bo_seconds=2.0,
+        )
+    if name == "small":
+        return Scale(
+            name,
+            bits=10,
+            bit_calls=100_000,
+            bit_seeds=3,
+            tree_calls=_each(20_000, 600),
+            episodes=_each(100, 20),
+            tree_seeds=3,
+            test_seeds=1000,
+            problems=_every(4),
+            problem_calls=200_000,
+            problem_seeds=3,
+            batch=100,
+            regression_batch=1000,
+            population=1000,
+            inner_calls=200,
+            bo_seconds=60.0,
+        )
+    return Scale(
+        "paper",
+        bits=10,
+        bit_calls=100_000,
+        bit_seeds=5,
+        tree_calls=_each(100_000, 100_000),
+        episodes=_each(100, 100),
+        tree_seeds=10,
+        test_seeds=1000,
+        problems=_every(1),
+        problem_calls=1_000_000,
+        problem_seeds=10,
+        batch=100,
+        regression_batch=1000,
+        population=1000,
+        inner_calls=200,
+        bo_seconds=600.0,
+    )

@@ -1,0 +1,96 @@
+"""Tables: our number, the paper's beside it, and the difference; as CSV and as Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from discodso.files import write_atomically
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell.
+
+    Attributes:
+        row, column: where it stands.
+        ours: our number, None where there is none.
+        spread: of it, as the table's caption says.
+        paper: the paper's number, None where it has none.
+        quoted: whether the method could not be run here and the paper's number stands alone.
+    """
+
+    row: str
+    column: str
+    ours: float | None
+    spread: float | None = None
+    paper: float | None = None
+    quoted: bool = False
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the paper's."""
+        return None if self.ours is None or self.paper is None else self.ours - self.paper
+
+
+def mean(numbers: Sequence[float]) -> float | None:
+    """The mean, None of nothing."""
+    return statistics.fmean(numbers) if numbers else None
+
+
+def deviation(numbers: Sequence[float]) -> float | None:
+    """The standard deviation, None of less than two."""
+    return statistics.stdev(numbers) if len(numbers) > 1 else None
+
+
+def error(numbers: Sequence[float]) -> float | None:
+    """The standard error of the mean, None of less than two."""
+    spread = deviation(numbers)
+    return None if spread is None else spread / math.sqrt(len(numbers))
+
+
+def write_table(path: Path, title: str, caption: str, entries: Sequence[Entry], digits: int = 4) -> None:
+    """`path` with the endings .csv and .md."""
+    write_rows(
+        path,
+        ("row", "column", "ours", "spread", "paper", "difference", "quoted"),
+        [
+            (e.row, e.column, e.ours, e.spread, e.paper, e.difference, "yes" if e.quoted else "")
+            for e in entries
+        ],
+    )
+    write_atomically(path.with_suffix(".md"), to_markdown(title, caption, entries, digits))
+
+
+def write_rows(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A CSV file; nothing where a number is missing."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([["" if value is None else value for value in row] for row in rows])
+    write_atomically(path.with_suffix(".csv"), text.getvalue())
+
+
+def to_markdown(title: str, caption: str, entries: Sequence[Entry], digits: int = 4) -> str:
+    """One line for each row; of each column ours, the paper's and the difference."""
+    columns = list(dict.fromkeys(entry.column for entry in entries))
+    rows = list(dict.fromkeys(entry.row for entry in entries))
+    cells = {(entry.row, entry.column): entry for entry in entries}
+    quoted = {entry.row for entry in entries if entry.quoted}
+    heads = [f"{column}: {kind}" for column in columns for kind in ("ours", "paper", "difference")]
+    lines = [f"# {title}", "", caption, "", f"| | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+    for row in rows:
+        parts: list[str] = []
+        for column in columns:
+            entry = cells.get((row, column), Entry(row, column, None))
+            spread = "" if entry.spread is None else f" ± {entry.spread:.{digits}f}"
+            parts.append("-" if entry.ours is None else f"{entry.ours:.{digits}f}{spread}")
+            parts.append("-" if entry.paper is None else f"{entry.paper:.{digits}f}")
+            parts.append("-" if entry.difference is None else f"{entry.difference:+.{digits}f}")
+        lines.append(f"| {row}{' (quoted)' if row in quoted else ''} | {' | '.join(parts)} |")
+    return "\n".join(lines) + "\n"
