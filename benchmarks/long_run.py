@@ -44,7 +44,7 @@ def main() -> None:
             bitstring(10, 0.9, "f1", seed=0),
             budget=calls,
             seed=0,
-            method=DisCoSettings(batch_size=100, queue_size=50, variation=0.3),
+            method=DisCoSettings(batch_size=1000),
             out=folder,
             checkpoint_seconds=5,
             callback=watch,
