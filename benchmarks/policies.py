@@ -31,11 +31,11 @@ SEEDS = (0, 1, 2)
 TUNED = {
     "CartPole-v1": "--calls 10000",
     "MountainCar-v0": "--calls 20000",
-    "Acrobot-v1": "--calls 40000 --episodes 1000 --restart-after 5000",
+    "Acrobot-v1": "--calls 80000 --episodes 200 --restart-after 3000",
 }
 LUNAR_LANDER = (
-    "LunarLander-v3-tuned-seed100",
-    "LunarLander-v3 --calls 40000 --episodes 40 --workers 2 --seed 100 --restart-after 5000 --max-time 2700",
+    "LunarLander-v3-tuned-seed0",
+    "LunarLander-v3 --calls 30000 --episodes 150 --common-episodes --workers 2 --seed 0 --max-time 2700",
 )
 PAPER_CALLS = 20_000
 
