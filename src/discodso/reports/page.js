@@ -552,7 +552,11 @@
       if (!node || drawnBefore.get(id) !== mark) {
         level = depth;
         const fresh = h("section", {id, class: content ? "card" : "divider", "aria-label": heading}, h(`h${depth}`, {}, heading), content ? content(own) : null);
-        if (node) node.replaceWith(fresh);
+        if (node) {  // as high as before until its charts are drawn, or all below would jump
+          fresh.style.minHeight = `${node.offsetHeight}px`;
+          setTimeout(() => { fresh.style.minHeight = ""; }, 200);
+          node.replaceWith(fresh);
+        }
         else if (after) after.after(fresh);
         else main.prepend(fresh);
         node = fresh;
