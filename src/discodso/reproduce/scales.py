@@ -137,7 +137,7 @@ def scale_named(name: str) -> Scale:
             regression_batch=1000,
             population=1000,
             inner_calls=200,
-            bo_seconds=60.0,
+            bo_seconds=30.0,
         )
     return Scale(
         "paper",
