@@ -91,6 +91,7 @@ class PolicyTable(Table):
     racing: bool | RacingTable | None = None
     common_episodes: bool = False
     restart_after: int | None = Field(default=None, ge=1)
+    trim: bool | None = None
     workers: int = Field(default=1, ge=1)
     test_seeds: list[int] | None = Field(default=None, min_length=2)
 

@@ -78,6 +78,7 @@ episodes = 100             # N, for one objective call: its reward is their mean
 # racing = true            # cut poor trees after few episodes; by default as the preset has it
 # common_episodes = true   # all trees meet the same episodes instead of fresh ones
 # restart_after = 5000     # calls without a better tree until a fresh network begins
+# trim = true              # at the end, cut out decisions that earn nothing; by default as the preset has it
 # resolution = 0.01        # closest distance of thresholds on one path, as a share of their range
 # test_seeds = [0, 1, 2]   # for the final score; 0 to 999 by default
 # [task.arguments]         # of the environment
