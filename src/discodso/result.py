@@ -169,8 +169,14 @@ def _saved(plot: figures.Plot, path: str | Path | None) -> figures.Plot:
     return plot if path is None else plot.save(path)
 
 
+def _place(scored: Scored) -> tuple[float, ...]:
+    return -scored.reward, -scored.weight, len(scored.design), scored.call
+
+
 class Ranking:
-    """The best distinct designs seen so far; at equal rewards the shorter one stands first, then the earlier.
+    """The best distinct designs seen so far.
+
+    At equal rewards the one with more evidence stands first, then the shorter, then the earlier.
 
     Args:
         size: how many to keep.
@@ -203,7 +209,7 @@ class Ranking:
             elif promising[row] and taken < self.size:
                 known[scored.design] = scored
                 taken += 1
-        self._scored = sorted(known.values(), key=lambda s: (-s.reward, len(s.design), s.call))[: self.size]
+        self._scored = sorted(known.values(), key=_place)[: self.size]
 
     def restore(self, scored: Iterable[Scored]) -> None:
         """Hold these designs, which a ranking has held before."""

@@ -22,6 +22,7 @@ from discodso.tasks.control.tree_policy import TreePolicy
 from discodso.tasks.control.trimming import trim
 
 _FINALISTS = 10  # candidates that get more episodes
+_PERFECT = 30  # of those that tie for the first place with episodes that all end alike
 # Episodes for all, for the finalists, and for perfect ones, as multiples of N; for trimming likewise.
 _ROUNDS = (1, 10, 100)
 
@@ -151,9 +152,10 @@ def _validate(
     first, second, third = rounds
     entries = [Candidate(policy, reward, 0.0, 0.0, 0) for policy, reward in rewards.items()]
     ranked = _ranked(entries, runner, first)
-    finalists = _ranked(ranked[:_FINALISTS], runner, second)
-    spent = len(ranked) * len(first) + len(finalists) * len(second)
-    perfect = [c for c in finalists if c.mean == finalists[0].mean and c.error == 0]
+    chosen = max(_FINALISTS, min(_PERFECT, len(_perfect(ranked))))
+    finalists = _ranked(ranked[:chosen], runner, second)
+    spent = len(rewards) * len(first) + len(ranked[:chosen]) * len(second)
+    perfect = _perfect(finalists)
     for row, candidate in enumerate(perfect if len(perfect) > 1 else []):
         (finalists[row],) = _ranked([candidate], runner, third)
         spent += len(third)
@@ -161,6 +163,10 @@ def _validate(
             break
     finalists.sort(key=lambda candidate: (-candidate.mean, len(candidate.policy)))
     return tuple(finalists), spent
+
+
+def _perfect(ranked: Sequence[Candidate]) -> list[Candidate]:
+    return [c for c in ranked if c.mean == ranked[0].mean and c.error == 0]
 
 
 def _ranked(candidates: Sequence[Candidate], runner: Runner, seeds: Any) -> list[Candidate]:
