@@ -252,7 +252,7 @@ def as_completed(
             if pumping:
                 flexible.pump(1.0)
             try:
-                # Without a timeout after pumping: a short one may never end on a busy machine (a fault of CPython).
+                # No timeout after pumping: a short one may never end on a busy machine (a fault of CPython).
                 number = arrived.get_nowait() if pumping else arrived.get(timeout=1.0)
             except queue.Empty:
                 if hasattr(flexible, "check"):
