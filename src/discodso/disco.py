@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
+from discodso.arrays import Floats, Ints
 from discodso.checks import require, require_integer, require_number, seed_sequence, settle_integers
 from discodso.design import Design, DesignBatch
 from discodso.elites import Elites, Niche, Pool
@@ -60,6 +61,9 @@ class DisCoSettings:
             joins the queue with its second reward, and the rewards of those in it are averaged.
         variation: share of a batch that are variations of designs of the queue: values moved, parts drawn anew by
             the policy, exchanged, inserted or taken out. They teach as if the policy had drawn them.
+        refine: how many designs of a batch the task refines, if it can (see `Task`): the best ones, one for each
+            skeleton. The policy learns from them in place of those they come from.
+        refine_calls: objective calls allowed to each of them.
         policy: the network and its distributions.
     """
 
@@ -77,12 +81,22 @@ class DisCoSettings:
     queue_steps: int = 1
     queue_recheck: float = 0.0
     variation: float = 0.0
+    refine: int = 0
+    refine_calls: int = 20
     policy: PolicySettings = field(default_factory=PolicySettings)
 
     def __post_init__(self) -> None:
         settle_integers(
             self,
-            {"batch_size": 1, "queue_size": 0, "queue_niche": 0, "queue_niche_length": 0, "queue_steps": 1},
+            {
+                "batch_size": 1,
+                "queue_size": 0,
+                "queue_niche": 0,
+                "queue_niche_length": 0,
+                "queue_steps": 1,
+                "refine": 0,
+                "refine_calls": 1,
+            },
         )
         require_number("learning_rate", self.learning_rate, above=0)
         require_number("entropy_coefficient", self.entropy_coefficient, least=0)
@@ -124,6 +138,7 @@ class DisCo:
         self.space = space
         self.settings = settings
         self.batch_size = self.settings.batch_size
+        self.refine_calls = self.settings.refine_calls
         self.baseline = Baseline()
         self.updates = 0
         weights, samples = seed_sequence(seed).spawn(2)
@@ -164,6 +179,21 @@ class DisCo:
                 parts.append(sample(self.space, stepper, rest, self._rng).designs)
         parts = [part for part in parts if len(part)]
         return parts[0] if len(parts) == 1 else DesignBatch.concatenate(parts)
+
+    def to_refine(self, designs: DesignBatch, rewards: Floats) -> Ints:
+        """The best designs with values, one for each skeleton; see `Refining`."""
+        rows: list[int] = []
+        if not self.settings.refine:
+            return np.array(rows, np.int64)
+        valued = np.isfinite(designs.values).any(axis=1)
+        skeletons, seen = designs.skeletons(), set()
+        for row in np.argsort(-rewards, kind="stable").tolist():
+            if len(rows) == self.settings.refine or not np.isfinite(rewards[row]):
+                break
+            if valued[row] and skeletons[row] not in seen:
+                seen.add(skeletons[row])
+                rows.append(row)
+        return np.array(rows, np.int64)
 
     def tell(
         self, designs: Sequence[Design], rewards: ArrayLike, weights: ArrayLike | None = None

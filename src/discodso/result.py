@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from discodso import curves, figures
-from discodso.arrays import Floats
+from discodso.arrays import Floats, Ints
 from discodso.design import Design, DesignBatch
 from discodso.history import HistoryRow
 
@@ -182,10 +182,8 @@ class Ranking:
         self.noisy = noisy
         self._scored: list[Scored] = []
 
-    def add(
-        self, designs: DesignBatch, rewards: Floats, calls_before: int, weights: Floats | None = None
-    ) -> None:
-        """Take designs with their rewards; non-finite rewards are passed over."""
+    def add(self, designs: DesignBatch, rewards: Floats, calls: Ints, weights: Floats | None = None) -> None:
+        """Take designs with their rewards and the numbers of the calls; non-finite rewards are passed over."""
         floor = self._scored[-1].reward if len(self._scored) == self.size else -math.inf
         finite = np.isfinite(rewards)
         promising = finite & (rewards > floor)
@@ -194,7 +192,7 @@ class Ranking:
         taken = 0
         for row in rows[np.argsort(-rewards[rows], kind="stable")].tolist():
             weight = 1.0 if weights is None else float(weights[row])
-            scored = Scored(designs[row], float(rewards[row]), calls_before + row + 1, weight)
+            scored = Scored(designs[row], float(rewards[row]), int(calls[row]), weight)
             before = known.get(scored.design)
             if before is not None:
                 known[scored.design] = before.joined(scored) if self.noisy else before

@@ -11,7 +11,7 @@ import numpy as np
 
 from discodso.arrays import Bools, Floats, Ints
 from discodso.design import DesignBatch
-from discodso.tasks.regression import _evaluator_kernels
+from discodso.tasks.regression import _evaluator_kernels, _refine_kernels
 from discodso.tasks.regression.expression import CONST, Expression, input_index, literal_value
 from discodso.tasks.regression.operators import INPUT, LITERAL, NO_CODE, OPERATORS, VALUE, Operator
 from discodso.tokens import Library, Token
@@ -133,6 +133,41 @@ class Program:
 
         self._in_parts(part, len(designs), threads)
         return result
+
+    def refine(
+        self,
+        designs: DesignBatch,
+        columns: Floats,
+        target: Floats,
+        weights: Floats,
+        allowed: Ints,
+        *,
+        scaled: bool = False,
+        least_gain: float = 1e-3,
+        threads: int = 1,
+    ) -> tuple[Floats, Floats, Ints]:
+        """Least squares over the constants of each expression, by Levenberg-Marquardt, within their range.
+
+        Returns values[B, T], the mean squared errors float[B] (infinite where nothing was tried), and calls
+        int[B]: one for every evaluation of the residuals and one for every Jacobian, at most `allowed` int[B].
+        Expressions with operators of one's own stay as they are.
+        """
+        values, errors = np.array(designs.values), np.empty(len(designs))
+        calls = np.zeros(len(designs), np.int64)
+        allowed = np.where(self._has_own(designs), 0, allowed)
+        ranges = [token.range for token in self.library.tokens if token.range is not None] or [(0.0, 0.0)]
+        y = target - weights @ target if scaled else target
+
+        def part(rows: slice) -> None:
+            tokens, _, lengths, code, operand = self._programs(designs, rows)
+            programs = tokens, values[rows], lengths, code, operand
+            options = scaled, *ranges[0], allowed[rows], least_gain
+            _refine_kernels.levenberg_marquardt(
+                *programs, columns, y, weights, *options, errors[rows], calls[rows]
+            )
+
+        self._in_parts(part, len(designs), threads)
+        return values, errors, calls
 
     def _programs(self, designs: DesignBatch, rows: slice) -> tuple[Ints, Floats, Ints, Ints, Floats]:
         """What every kernel reads of some designs."""
