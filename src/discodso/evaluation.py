@@ -198,8 +198,7 @@ class Evaluator:
                 f"refine was allowed {allowed.max()} calls for a design and made {used.max()}"
             )
         better = rewards > evaluation.rewards[rows]
-        if better.any():  # refuses values outside their bounds
-            replay(self.task.space, replace(found.designs.select(better), origin=None))
+        self._require_bounds(found.designs.select(better))
         changed = rows[better]
         whole = evaluation.designs
         own, new = np.array(whole.values), evaluation.rewards.copy()
@@ -208,6 +207,13 @@ class Evaluator:
         calls[changed] = (self.calls + np.cumsum(used))[better]
         self.calls += int(used.sum())
         return replace(evaluation, designs=replace(whole, values=own), rewards=new, calls=calls, cut=cut)
+
+    def _require_bounds(self, designs: DesignBatch) -> None:
+        space, tokens, values = self.task.space, designs.tokens, designs.values
+        if not space.has_fixed_ranges:
+            replay(space, replace(designs, origin=None))  # refuses what breaks a rule
+        elif ((values < space.library.low[tokens]) | (values > space.library.high[tokens])).any():
+            raise EvaluationError("refine has moved a value out of the range of its token; clip it there")
 
     def abandon(self, begun: Begun) -> None:
         """Let go of a batch that has begun."""
