@@ -76,9 +76,9 @@ class DisCoSettings:
             earned lately instead of by the two shares above; see `allocation`.
         off_policy: whether varied and refined designs take part in the policy gradient, as if the policy had drawn
             them; without it they teach by the queue only.
-        refine_best: how many designs of a batch the task refines, if it can (see `Task`): the best ones, one for each
-            skeleton. The policy learns from them in place of those they come from.
-        refine_calls: objective calls allowed to each of them.
+        task_refinement: share of a batch that the task refines, if it can (see `Task`), once it is evaluated: the
+            best designs, one for each skeleton. The method learns from them in place of those they come from.
+        refine_calls: objective calls allowed to each of them, beside those of the batch.
         policy: the network and its distributions.
     """
 
@@ -100,8 +100,8 @@ class DisCoSettings:
     refinement: float = 0.0
     allocation: bool = False
     off_policy: bool = True
-    refine_best: int = 0
-    refine_calls: int = 20
+    task_refinement: float = 0.0
+    refine_calls: int = 10
     policy: PolicySettings = field(default_factory=PolicySettings)
 
     def __post_init__(self) -> None:
@@ -114,7 +114,6 @@ class DisCoSettings:
                 "queue_niche_length": 0,
                 "queue_steps": 1,
                 "queue_sample": 0,
-                "refine_best": 0,
                 "refine_calls": 1,
             },
         )
@@ -127,6 +126,7 @@ class DisCoSettings:
         require_number("queue_recheck", self.queue_recheck, least=0, most=0.5)
         require_number("variation", self.variation, least=0, most=0.9)
         require_number("refinement", self.refinement, least=0, most=0.9)
+        require_number("task_refinement", self.task_refinement, least=0, most=1)
         both = self.variation + self.refinement
         require("refinement", self.refinement, both <= 0.9, "at most 0.9 together with variation")
         for name in ("queue_recheck", "variation", "refinement"):
@@ -227,12 +227,11 @@ class DisCo:
     def to_refine(self, designs: DesignBatch, rewards: Floats) -> Ints:
         """The best designs with values, one for each skeleton; see `Refining`."""
         rows: list[int] = []
-        if not self.settings.refine_best:
-            return np.array(rows, np.int64)
-        valued = np.isfinite(designs.values).any(axis=1)
+        most = round(self.settings.task_refinement * len(designs))
+        valued = np.isfinite(designs.values).any(axis=1).tolist()
         skeletons, seen = designs.skeletons(), set()
         for row in np.argsort(-rewards, kind="stable").tolist():
-            if len(rows) == self.settings.refine_best or not np.isfinite(rewards[row]):
+            if len(rows) >= most or not np.isfinite(rewards[row]):
                 break
             if valued[row] and skeletons[row] not in seen:
                 seen.add(skeletons[row])

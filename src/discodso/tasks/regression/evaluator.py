@@ -224,14 +224,31 @@ def _scaled_error(predicted: Floats, centred: Floats, weights: Floats) -> float:
         return float(weights @ np.square(offset + slope * predicted - centred))
 
 
-def evaluate(expression: Expression, X: Floats) -> Floats:
-    """Values float[n] of one expression on X[n, d] by the compiled evaluator, which a search uses."""
+def compiled(
+    expression: Expression, const_range: tuple[float, float] = (-np.inf, np.inf)
+) -> tuple[Program, DesignBatch]:
+    """One expression as the evaluator reads it: a program, and a batch of one design."""
     names = dict.fromkeys(expression.design.tokens)
     arity = {name: o.arity if (o := expression.operator(name)) else 0 for name in names}
-    library = Library(Token(n, arity[n], range=(-np.inf, np.inf) if n == CONST else None) for n in names)
+    library = Library(Token(n, arity[n], range=const_range if n == CONST else None) for n in names)
     tokens = library.ids(expression.design.tokens)[None]
     values = np.array([[np.nan if v is None else v for v in expression.design.values]])
     batch = DesignBatch(library, tokens, values, np.array([tokens.shape[1]]))
-    program = Program.of(library, expression.operators)
+    return Program.of(library, expression.operators), batch
+
+
+def evaluate(expression: Expression, X: Floats) -> Floats:
+    """Values float[n] of one expression on X[n, d] by the compiled evaluator, which a search uses."""
+    program, batch = compiled(expression)
     result: Floats = program.predict(batch, np.ascontiguousarray(np.asarray(X, dtype=np.float64).T))[0]
     return result
+
+
+def jacobian(expression: Expression, X: Floats) -> Floats:
+    """float[k, n], the derivative of an expression by each of its constants; its operators must be built in."""
+    program, batch = compiled(expression)
+    columns = np.ascontiguousarray(np.asarray(X, dtype=np.float64).T)
+    result = np.empty((len(expression.constants) + 1, columns.shape[1]))
+    arrays = batch.tokens[0], batch.values[0], batch.tokens.shape[1]
+    _refine_kernels.jacobian(*arrays, program.code, program.operand, columns, result)
+    return result[1:]
