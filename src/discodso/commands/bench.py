@@ -45,7 +45,7 @@ def bench_regression(
         calls,
         "A" if variant == "A" else "B",
         tuple(checkpoint),
-        "paper" if preset == "paper" else "default",
+        preset="paper" if preset == "paper" else "default",
     )
     console = Console(stderr=True)
 

@@ -38,9 +38,9 @@ class Run:
 
     Attributes:
         checkpoints: calls to report on the way.
+        settings: of the method, None for those of the preset.
         preset: "paper" returns the best design, "default" the model that is chosen after the search. Both have
             the same operators and the same longest expression.
-        settings: of the method, None for those of the preset.
         selection: how "default" chooses; see `make_model`.
         scaled: whether "default" searches for the f of a + b f.
     """
@@ -50,8 +50,8 @@ class Run:
     calls: int
     variant: Literal["A", "B"] = "A"
     checkpoints: tuple[int, ...] = ()
-    preset: Preset = "paper"
     settings: DisCoSettings | None = None
+    preset: Preset = "paper"
     selection: str = "auto"
     scaled: bool = True
 
@@ -271,11 +271,12 @@ def runs_of(
     calls: int,
     variant: Literal["A", "B"] = "A",
     checkpoints: tuple[int, ...] = (),
+    settings: DisCoSettings | None = None,
     preset: Preset = "paper",
 ) -> list[Run]:
     """All runs of an experiment, seed by seed, so that a table of all problems is there early."""
     return [
-        Run(problem.name, seed, calls, variant, checkpoints, preset)
+        Run(problem.name, seed, calls, variant, checkpoints, settings, preset)
         for seed in range(seeds)
         for problem in chosen
     ]
