@@ -35,7 +35,8 @@ _FEWEST = 400
 _STRETCH = 2.0
 _SHARE_DEFINED = 0.5  # of these rows, at least, for a candidate that may be the truth
 _COMPARED = 200  # candidates, those with the smallest errors
-_EQUAL = 1e-3  # mean rewards closer than this cannot be told apart
+# Two models cannot be told apart if their mean rewards are this close, and the error of one is at most so much larger.
+_EQUAL_REWARD, _EQUAL_ERROR = 1e-3, 1.1
 
 
 def choose_model(
@@ -53,9 +54,9 @@ def choose_model(
     errors = np.array([_error_of(c) for c in pool]) / variance
     lengths = np.array([c.complexity for c in pool])
     expected = expected_rewards(predictions, errors, lengths)
-    best = float(expected.max())
-    alike = [c for c, value in zip(pool, expected.tolist(), strict=True) if value >= best - _EQUAL]
-    return min(alike, key=lambda c: (c.complexity, _error_of(c)))
+    best = int(expected.argmax())
+    close = (expected >= expected[best] - _EQUAL_REWARD) & (errors <= _EQUAL_ERROR * errors[best] + 1e-15)
+    return min((pool[i] for i in np.flatnonzero(close)), key=lambda c: (c.complexity, _error_of(c)))
 
 
 def expected_rewards(predictions: Floats, errors: Floats, lengths: Floats) -> Floats:
