@@ -77,8 +77,8 @@ def test_few_may_be_alike():
 
 def test_the_ranking_averages_what_is_noisy():
     ranking = Ranking(2, noisy=True)
-    ranking.add(designs(0.1, 0.2, 0.3), np.array([9.0, 5.0, 4.0]), 0, np.array([4.0, 4.0, 4.0]))
-    ranking.add(designs(0.1), np.array([1.0]), 3, np.array([12.0]))
+    ranking.add(designs(0.1, 0.2, 0.3), np.array([9.0, 5.0, 4.0]), np.arange(1, 4), np.array([4.0, 4.0, 4.0]))
+    ranking.add(designs(0.1), np.array([1.0]), np.array([4]), np.array([12.0]))
     assert [(s.reward, s.weight, s.call) for s in ranking.top] == [(5.0, 4.0, 2), (3.0, 16.0, 1)]
 
 
@@ -143,5 +143,5 @@ def test_at_equal_rewards_the_shorter_design_stands_first():
     assert list(kept.designs) == [by_length[1], by_length[2]]
     ranking = Ranking(2)
     for row in range(3):
-        ranking.add(batch.select(slice(row, row + 1)), np.ones(1), row)
+        ranking.add(batch.select(slice(row, row + 1)), np.ones(1), np.array([row + 1]))
     assert [s.design for s in ranking.top] == [by_length[1], by_length[2]]

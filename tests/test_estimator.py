@@ -62,7 +62,7 @@ def test_the_front_falls_and_its_choice_is_marked():
     assert front["loss"].is_monotonic_decreasing
     assert front["chosen"].sum() == 1
     assert front["validation_loss"].notna().all()
-    assert (model.calls_, model.polish_calls_ > 0) == (5000, True)
+    assert 4750 < model.calls_ <= 5000  # the choice costs some, too
 
 
 def test_same_seed_same_model_and_pickles_predict_alike():
@@ -98,7 +98,7 @@ def test_time_limit_and_paper_protocol():
     quick = DisCoRegressor(max_calls=10_000_000, max_time=1.0, random_state=0).fit(X, y)
     assert quick.calls_ < 10_000_000
     plain = DisCoRegressor(max_calls=2000, polish=False, scaled=False, random_state=0).fit(X, y)
-    assert plain.polish_calls_ == 0
+    assert plain.calls_ == 1900  # nothing was left to fit
 
 
 def test_models_that_are_not_finite_outside_are_passed_over():

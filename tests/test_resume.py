@@ -107,7 +107,7 @@ def test_the_estimator_goes_on_with_a_larger_budget(tmp_path):
     resumed = DisCoRegressor(max_calls=300, out=tmp_path / "run").resume(X, y)
     assert comparable(resumed.result_) == comparable(whole.result_)
     assert resumed.front_rows_ == whole.front_rows_
-    assert resumed.polish_calls_ == whole.polish_calls_
+    assert resumed.calls_ == whole.calls_
     with pytest.raises(CheckpointError, match="the data are not those of the run"):
         DisCoRegressor(max_calls=400, out=tmp_path / "run").resume(X, y + 1)
 

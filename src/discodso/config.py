@@ -24,7 +24,7 @@ from discodso.loop import Limits, Plan
 from discodso.method import MethodSettings
 from discodso.methods import method_kind
 from discodso.policy import PolicySettings
-from discodso.presets import PRESETS, preset
+from discodso.presets import PRESETS, Preset, preset
 from discodso.rundir import read_settings
 
 
@@ -64,6 +64,7 @@ class RegressionTable(Table):
     scaled: bool = True
     selection: Literal["auto", "accuracy", "validation", "complexity"] = "auto"
     must_extrapolate: bool = True
+    preset: Preset = "default"
     threads: int = Field(default=1, ge=1)
 
 

@@ -21,7 +21,7 @@ from discodso.allocation import (
     Allocation,
     Origins,
 )
-from discodso.arrays import Ints
+from discodso.arrays import Floats, Ints
 from discodso.checks import require, require_integer, require_number, seed_sequence, settle_integers
 from discodso.design import Design, DesignBatch
 from discodso.elites import Elites, Niche, Pool
@@ -76,6 +76,9 @@ class DisCoSettings:
             earned lately instead of by the two shares above; see `allocation`.
         off_policy: whether varied and refined designs take part in the policy gradient, as if the policy had drawn
             them; without it they teach by the queue only.
+        task_refinement: share of a batch that the task refines, if it can (see `Task`), once it is evaluated: the
+            best designs, one for each skeleton. The method learns from them in place of those they come from.
+        refine_calls: objective calls allowed to each of them, beside those of the batch.
         policy: the network and its distributions.
     """
 
@@ -97,6 +100,8 @@ class DisCoSettings:
     refinement: float = 0.0
     allocation: bool = False
     off_policy: bool = True
+    task_refinement: float = 0.0
+    refine_calls: int = 10
     policy: PolicySettings = field(default_factory=PolicySettings)
 
     def __post_init__(self) -> None:
@@ -109,6 +114,7 @@ class DisCoSettings:
                 "queue_niche_length": 0,
                 "queue_steps": 1,
                 "queue_sample": 0,
+                "refine_calls": 1,
             },
         )
         require_number("learning_rate", self.learning_rate, above=0)
@@ -120,6 +126,7 @@ class DisCoSettings:
         require_number("queue_recheck", self.queue_recheck, least=0, most=0.5)
         require_number("variation", self.variation, least=0, most=0.9)
         require_number("refinement", self.refinement, least=0, most=0.9)
+        require_number("task_refinement", self.task_refinement, least=0, most=1)
         both = self.variation + self.refinement
         require("refinement", self.refinement, both <= 0.9, "at most 0.9 together with variation")
         for name in ("queue_recheck", "variation", "refinement"):
@@ -154,6 +161,7 @@ class DisCo:
         self.space = space
         self.settings = settings
         self.batch_size = self.settings.batch_size
+        self.refine_calls = self.settings.refine_calls
         self.baseline = Baseline()
         self.updates = 0
         weights, samples = seed_sequence(seed).spawn(2)
@@ -215,6 +223,20 @@ class DisCo:
             parts.append(drawn)
         parts = [part for part in parts if len(part)]
         return parts[0] if len(parts) == 1 else DesignBatch.concatenate(parts)
+
+    def to_refine(self, designs: DesignBatch, rewards: Floats) -> Ints:
+        """The best designs with values, one for each skeleton; see `Refining`."""
+        rows: list[int] = []
+        most = round(self.settings.task_refinement * len(designs))
+        valued = np.isfinite(designs.values).any(axis=1).tolist()
+        skeletons, seen = designs.skeletons(), set()
+        for row in np.argsort(-rewards, kind="stable").tolist():
+            if len(rows) >= most or not np.isfinite(rewards[row]):
+                break
+            if valued[row] and skeletons[row] not in seen:
+                seen.add(skeletons[row])
+                rows.append(row)
+        return np.array(rows, np.int64)
 
     def _note(self, designs: DesignBatch, source: int) -> None:
         """Remember who proposed these designs, if anything depends on it."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discodso.arrays import Bools, Floats
+from discodso.arrays import Bools, Floats, Ints
 from discodso.checks import require, require_integer, require_number
 from discodso.design import DesignBatch
 from discodso.dispatch import Dispatcher, Executor, Flight
@@ -19,6 +19,7 @@ from discodso.objective_calls import Answer, Measured, Outcome, answer_at_once, 
 from discodso.objective_calls import Rows as _Rows
 from discodso.result import Failure
 from discodso.task import Task
+from discodso.trace import replay
 
 __all__ = ["Evaluation", "Evaluator", "Measured", "child_seeds"]
 
@@ -28,18 +29,24 @@ class Evaluation:
     """Rewards of the first n designs of a batch, in order.
 
     Attributes:
+        designs: the n designs; refined ones have better values than they came with.
         rewards: float[n]; failed ones hold the task's worst reward.
+        calls: int[n], the number of the call that each reward comes from, counted from 1.
         failed: bool[n].
         failures: what went wrong, one entry for each failed design.
         interrupted: whether the user stopped it before the end of the batch.
-        answer: the same as it came, for going on with a batch that was cut short.
+        answer: the rewards as they came, for going on with a batch that was cut short.
+        cut: whether there was less refining than the method wanted.
     """
 
+    designs: DesignBatch
     rewards: Floats
+    calls: Ints
     failed: Bools
     failures: tuple[Failure, ...]
     interrupted: bool
     answer: Answer
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -167,6 +174,47 @@ class Evaluator:
             raise EvaluationError(f"{what}, for {begun.designs[begun.first + row]}")
         return self._collect(begun, Answer.joined((begun.known, answer)), interrupted, unanswered)
 
+    def refine(self, evaluation: Evaluation, rows: Ints, each: int, room: int) -> Evaluation:
+        """Let the task refine some designs, `each` calls for every one, in this order, as far as `room` goes."""
+        refine = self.task.refine
+        assert refine is not None
+        before = each * np.arange(len(rows), dtype=np.int64)
+        allowed = np.clip(room - before, 0, each)
+        rows, allowed, cut = rows[allowed > 0], allowed[allowed > 0], bool((allowed < each).any())
+        if not len(rows):
+            return replace(evaluation, cut=cut)
+        given = evaluation.designs.select(rows)
+        try:
+            found = refine(given, allowed)
+        except KeyboardInterrupt:
+            self.calls += int(allowed.sum())
+            return replace(evaluation, interrupted=True, cut=True)
+        rewards, used = np.asarray(found.rewards, dtype=np.float64), np.asarray(found.calls)
+        values = found.designs.values
+        if rewards.shape != rows.shape or used.shape != rows.shape or values.shape != given.values.shape:
+            raise EvaluationError(f"refine must give as many designs, rewards and calls, got {len(rewards)}")
+        if (used > allowed).any() or (used < 0).any():
+            raise EvaluationError(
+                f"refine was allowed {allowed.max()} calls for a design and made {used.max()}"
+            )
+        better = rewards > evaluation.rewards[rows]
+        self._require_bounds(found.designs.select(better))
+        changed = rows[better]
+        whole = evaluation.designs
+        own, new = np.array(whole.values), evaluation.rewards.copy()
+        own[changed], new[changed] = values[better], rewards[better]
+        calls = evaluation.calls.copy()
+        calls[changed] = (self.calls + np.cumsum(used))[better]
+        self.calls += int(used.sum())
+        return replace(evaluation, designs=replace(whole, values=own), rewards=new, calls=calls, cut=cut)
+
+    def _require_bounds(self, designs: DesignBatch) -> None:
+        space, tokens, values = self.task.space, designs.tokens, designs.values
+        if not space.has_fixed_ranges:
+            replay(space, replace(designs, origin=None))  # refuses what breaks a rule
+        elif ((values < space.library.low[tokens]) | (values > space.library.high[tokens])).any():
+            raise EvaluationError("refine has moved a value out of the range of its token; clip it there")
+
     def abandon(self, begun: Begun) -> None:
         """Let go of a batch that has begun."""
         if begun.flight is not None and self._dispatcher is not None:
@@ -214,8 +262,11 @@ class Evaluator:
             Failure(self.calls + row + 1, begun.designs[row], reason)
             for row, reason in answer.reasons.items()
         )
-        self.calls += len(answer.rewards) + unanswered
+        count = len(answer.rewards)
+        numbers = self.calls + 1 + np.arange(count, dtype=np.int64)
+        self.calls += count + unanswered
         self.cost += answer.cost
         self.failure_count += len(failures)
         rewards = np.where(failed, self.task.worst_reward, answer.rewards)
-        return Evaluation(rewards, failed, failures, interrupted, answer)
+        designs = begun.designs if count == len(begun.designs) else begun.designs.select(slice(0, count))
+        return Evaluation(designs, rewards, numbers, failed, failures, interrupted, answer)

@@ -22,7 +22,7 @@ from discodso.design import Design, DesignBatch
 from discodso.errors import CheckpointError, DeadEndError, DiscodsoError, ExecutorError, TrainingError
 from discodso.evaluation import NOTHING_KNOWN, Begun, Evaluation, Evaluator
 from discodso.history import HistoryRow, is_sampled, token_use
-from discodso.method import Method, Metrics, Resumable
+from discodso.method import Method, Metrics, Refining, Resumable
 from discodso.objective_calls import Answer
 from discodso.result import Failure, Ranking, Result, Scored, StopReason
 from discodso.rundir import RunFolder
@@ -174,7 +174,7 @@ class Run:
                 except ExecutorError as error:
                     self._save(Standing(current, known, ahead))
                     return StopReason.EXECUTOR, str(error)
-                stop, following = self._batch(begun, *evaluated, ahead)
+                stop, following = self._batch(begun, evaluated, ahead)
                 if stop is not None:
                     return stop, self._detail()
                 begun, current, known, ahead = following, ahead, NOTHING_KNOWN, None
@@ -204,26 +204,35 @@ class Run:
             return f"every evaluation failed, the first because the objective {self.failures[0].reason}"
         return ""
 
-    def _evaluate(self, begun: Begun, ahead: DesignBatch | None) -> tuple[Evaluation, int]:
-        """Finish an evaluation; gives it, and the calls before it."""
+    def _evaluate(self, begun: Begun, ahead: DesignBatch | None) -> Evaluation:
+        """Finish an evaluation, and let the task refine what the method picks."""
         before = self._counts()
         evaluation = self.evaluator.finish(begun, self._stop_inside_batch)
-        if len(evaluation.rewards) < len(
-            begun.designs
-        ):  # saved before it changes anything, to be finished later
-            self._save(Standing(begun.designs, evaluation.answer, ahead), before)
-        return evaluation, int(before["calls"])
+        task, method = self.evaluator.task, self.method
+        short = len(evaluation.rewards) < len(begun.designs)
+        rows = np.empty(0, np.int64)
+        if not (short or task.refine is None or evaluation.interrupted) and isinstance(method, Refining):
+            rows = method.to_refine(evaluation.designs, _usable(evaluation))
+        each = method.refine_calls if isinstance(method, Refining) else 0
+        room = self.limits.budget - self.evaluator.calls
+        if len(rows) and self._stop_inside_batch(float(_usable(evaluation).max())):
+            room = 0
+        standing = Standing(begun.designs, evaluation.answer, ahead)
+        if short or len(rows) * each > room:  # saved before it changes anything, to be finished later
+            self._save(standing, before)
+        refined = self.evaluator.refine(evaluation, rows, each, room) if len(rows) else evaluation
+        if refined.interrupted and not evaluation.interrupted:
+            self._save(standing, before)
+        return refined
 
     def _batch(
-        self, begun: Begun, evaluation: Evaluation, calls_before: int, ahead: DesignBatch | None
+        self, begun: Begun, evaluation: Evaluation, ahead: DesignBatch | None
     ) -> tuple[StopReason | None, Begun | None]:
         """Rank and learn; gives why to stop, or the next batch if its evaluation has begun already."""
         count = len(evaluation.rewards)
-        complete = count == len(begun.designs)
-        designs = begun.designs if complete else begun.designs.select(slice(0, count))
-        usable = np.where(evaluation.failed, -np.inf, evaluation.rewards)
-        best = self.ranking.best
-        self.ranking.add(designs, usable, calls_before, evaluation.answer.weights)
+        complete = count == len(begun.designs) and not evaluation.cut
+        designs, best = evaluation.designs, self.ranking.best
+        self.ranking.add(designs, _usable(evaluation), evaluation.calls, evaluation.answer.weights)
         self.failures += evaluation.failures[: _FAILURES_KEPT - len(self.failures)]
         stop = StopReason.INTERRUPTED if evaluation.interrupted else self._limit_reached()
         following = None
@@ -408,6 +417,11 @@ class Run:
     def _designs(self, arrays: Arrays, place: str) -> DesignBatch | None:
         own = {key.split("/")[1]: array for key, array in arrays.items() if key.startswith(f"{place}/")}
         return batch_of(self.space, own) if own else None
+
+
+def _usable(evaluation: Evaluation) -> Floats:
+    """Rewards, -inf for those that failed."""
+    return np.where(evaluation.failed, -np.inf, evaluation.rewards)
 
 
 _STILL_RUNNING: dict[str, Any] = {"stop": None, "stop_sentence": None, "detail": ""}

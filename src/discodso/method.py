@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discodso.arrays import Floats, Ints
 from discodso.design import Design, DesignBatch
 from discodso.space import Space
 from discodso.state import State
@@ -49,6 +50,24 @@ class Method(Protocol):
         """Rewards of designs, asked for or not, any number, in any order. Returns metrics after an update.
 
         `weights` is the evidence behind each reward, such as episodes, None if all are equal.
+        """
+        ...
+
+
+@runtime_checkable
+class Refining(Protocol):
+    """A method that picks designs for `Task.refine`, if the task has it.
+
+    Attributes:
+        refine_calls: objective calls allowed to each.
+    """
+
+    refine_calls: int
+
+    def to_refine(self, designs: DesignBatch, rewards: Floats) -> Ints:
+        """Rows of an evaluated batch to refine before it is told, in their order of preference; may be none.
+
+        Rewards that are not finite mark failed designs.
         """
         ...
 

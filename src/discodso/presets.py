@@ -12,7 +12,7 @@ Preset = Literal["default", "paper"]
 PRESETS: tuple[Preset, ...] = ("default", "paper")
 
 
-def preset(name: Preset = "default", *, noisy: bool = False) -> DisCoSettings:
+def preset(name: Preset = "default", *, noisy: bool = False, refines: bool = False) -> DisCoSettings:
     """Settings by name.
 
     Args:
@@ -20,10 +20,22 @@ def preset(name: Preset = "default", *, noisy: bool = False) -> DisCoSettings:
             designs, learns from it, varies its designs and refines their values, and shares the calls between
             these by what each earns; benchmarks/results/defaults.md has what each part is worth.
         noisy: whether rewards are noisy; good designs of "default" are then evaluated again before they count.
+        refines: whether the task has `refine`, which serves "default" better than refining from rewards alone.
     """
     require_one_of("preset", name, PRESETS)
     if name == "paper":
         return DisCoSettings()
+    if refines:
+        return DisCoSettings(
+            batch_size=500,
+            learning_rate=0.003,
+            queue_size=100,
+            queue_niche=1,
+            queue_sample=20,
+            variation=0.7,
+            task_refinement=0.5,
+            policy=PolicySettings(learn_scale=True, min_scale=0.01),
+        )
     return DisCoSettings(
         learning_rate=0.005,
         entropy_coefficient=0.05,

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discodso.arrays import Floats, Ints
 from discodso.checks import require_integer, seed_sequence
 from discodso.design import Design, DesignBatch
 from discodso.elites import Elites, Niche, Pool
 from discodso.errors import DeclarationError
-from discodso.method import Method, MethodSettings, Metrics, Resumable
+from discodso.method import Method, MethodSettings, Metrics, Refining, Resumable
 from discodso.space import Space
 from discodso.state import State, batch_arrays, batch_of
 
@@ -106,6 +107,16 @@ class Restarting:
             self._elites = replace(self._elites, members=elites)
             self._begin(self.restarts + 1)
         return metrics
+
+    @property
+    def refine_calls(self) -> int:
+        """Of the method."""
+        return self._method.refine_calls if isinstance(self._method, Refining) else 0
+
+    def to_refine(self, designs: DesignBatch, rewards: Floats) -> Ints:
+        """What the method picks."""
+        method = self._method
+        return method.to_refine(designs, rewards) if isinstance(method, Refining) else np.empty(0, np.int64)
 
     def state(self) -> State:
         """That of the method, and the elites."""

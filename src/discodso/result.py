@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from discodso import curves, figures
-from discodso.arrays import Floats
+from discodso.arrays import Floats, Ints
 from discodso.design import Design, DesignBatch
 from discodso.history import HistoryRow
 
@@ -188,10 +188,8 @@ class Ranking:
         self.noisy = noisy
         self._scored: list[Scored] = []
 
-    def add(
-        self, designs: DesignBatch, rewards: Floats, calls_before: int, weights: Floats | None = None
-    ) -> None:
-        """Take designs with their rewards; non-finite rewards are passed over."""
+    def add(self, designs: DesignBatch, rewards: Floats, calls: Ints, weights: Floats | None = None) -> None:
+        """Take designs with their rewards and the numbers of the calls; non-finite rewards are passed over."""
         full = len(self._scored) == self.size
         floor, longest = (self._scored[-1].reward, len(self._scored[-1].design)) if full else (-math.inf, 0)
         lengths = designs.design_lengths()
@@ -202,7 +200,7 @@ class Ranking:
         taken = 0
         for row in rows[np.lexsort((lengths[rows], -rewards[rows]))].tolist():
             weight = 1.0 if weights is None else float(weights[row])
-            scored = Scored(designs[row], float(rewards[row]), calls_before + row + 1, weight)
+            scored = Scored(designs[row], float(rewards[row]), int(calls[row]), weight)
             before = known.get(scored.design)
             if before is not None:
                 known[scored.design] = before.joined(scored) if self.noisy else before

@@ -80,7 +80,7 @@ def search(
     """
     if method is not None and preset is not None:
         raise DeclarationError("give search a method or a preset, not both")
-    settings = method or settings_by_name(preset or "default", noisy=_is_noisy(task))
+    settings = method or settings_by_name(preset or "default", **_traits(task))
     limits = Limits(budget, target, patience, time_limit)
     plan = Plan(limits, seed, top, raise_on_failure, overlap, checkpoint_seconds, design_seconds, chunk_size)
     return start_search(
@@ -195,8 +195,10 @@ def method_record(method: MethodSettings) -> dict[str, Any]:
     return {"kind": "python", "name": type(method).__name__}
 
 
-def _is_noisy(task: Task) -> bool:
-    return isinstance(task, Task) and task.stochastic
+def _traits(task: Any) -> dict[str, bool]:
+    """What the default settings depend on."""
+    known = isinstance(task, Task)
+    return {"noisy": known and task.stochastic, "refines": known and task.refine is not None}
 
 
 def _require_parts(task: Any, method: Any) -> None:

@@ -7,11 +7,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from discodso.arrays import Floats, Ints
 from discodso.checks import is_number
+from discodso.design import DesignBatch
 from discodso.errors import DeclarationError
 from discodso.space import Space
 
 Objective = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Refined:
+    """What `Task.refine` returns for B designs.
+
+    Attributes:
+        designs: the same designs, with other values at most, in the same order.
+        rewards: float[B], of these designs; none is worse than before.
+        calls: int[B], objective calls that each has cost, at most those allowed.
+    """
+
+    designs: DesignBatch
+    rewards: Floats
+    calls: Ints
 
 
 @dataclass(frozen=True)
@@ -31,6 +48,11 @@ class Task:
             "episodes"; empty for nothing.
         rows_independent: whether a batch objective rates each design as if it were alone, so that executors may
             share a batch among them; otherwise it is called with whole batches, in the process of the search.
+        refine: betters the values of designs, where an objective knows more than their reward, such as residuals
+            and their derivatives: a function of a `DesignBatch` and of calls allowed to each, int[B], to
+            `Refined`. The method picks the designs after every batch, and is told the refined ones in place of
+            those picked. One evaluation is one objective call, and one derivative of all residuals is one more;
+            all of them count. It runs in the process of the search, and is not for stochastic objectives.
 
     An objective that remembers something from call to call has methods `state` and `restore` (see `Resumable`) if
     its runs are to be resumed, and stays in the process of the search.
@@ -44,6 +66,7 @@ class Task:
     name: str = "task"
     cost_unit: str = ""
     rows_independent: bool = True
+    refine: Callable[[DesignBatch, Ints], Refined] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):
@@ -53,5 +76,7 @@ class Task:
             raise DeclarationError("a task needs an objective or a batch_objective")
         if not all(callable(f) for f in given):
             raise DeclarationError("objective and batch_objective must be functions")
+        if self.refine is not None and (not callable(self.refine) or self.stochastic):
+            raise DeclarationError("refine must be a function, of a task that is not stochastic")
         if self.worst_reward != -math.inf and not is_number(self.worst_reward):
             raise DeclarationError(f"worst_reward must be a number or -inf, got {self.worst_reward!r}")

@@ -15,6 +15,7 @@ def bench_regression(
     problems: Annotated[str, typer.Option(help="'all', or names separated by commas.")] = "all",
     calls: Annotated[int, typer.Option(help="Objective calls for each run.")] = 1_000_000,
     seeds: Annotated[int, typer.Option(help="Runs for each problem.")] = 1,
+    preset: Annotated[str, typer.Option(help="paper, or default for the stronger search.")] = "paper",
     variant: Annotated[str, typer.Option(help="Data variant, A or B (drops targets of 100 and more).")] = "A",
     checkpoint: Annotated[list[int], typer.Option(help="Also report at so many calls.")] = [],  # noqa: B006
     workers: Annotated[int, typer.Option(help="Processes.")] = 2,
@@ -24,7 +25,7 @@ def bench_regression(
         "regression.jsonl"
     ),
 ) -> None:
-    """The paper's regression experiment, with the paper's settings; go on with it by the same command."""
+    """The paper's regression experiment, with its settings or the default ones; go on by the same command."""
     from rich.console import Console
 
     from discodso.checks import require_integer, require_one_of
@@ -34,10 +35,18 @@ def bench_regression(
 
     require_integer("seeds", seeds, 1)
     require_integer("calls", calls, 1)
+    require_one_of("preset", preset, ("paper", "default"))
     require_one_of("variant", variant, ("A", "B"))
     require_one_of("executor", executor, ("processes", "dask", "ray"))
     chosen = named("all" if problems == "all" else [name.strip() for name in problems.split(",")])
-    runs = experiment.runs_of(chosen, seeds, calls, "A" if variant == "A" else "B", tuple(checkpoint))
+    runs = experiment.runs_of(
+        chosen,
+        seeds,
+        calls,
+        "A" if variant == "A" else "B",
+        tuple(checkpoint),
+        preset="paper" if preset == "paper" else "default",
+    )
     console = Console(stderr=True)
 
     def report(record: dict[str, Any], count: int, total: int) -> None:

@@ -102,7 +102,6 @@ def _show_fit(outcome: Outcome, as_json: bool) -> None:
                 "design": model.expression_.design.to_dict(),
                 "r2": score,
                 "calls": model.calls_,
-                "polish_calls": model.polish_calls_,
                 "stop": outcome.result.stop.name.lower(),
                 "front": model.front_rows_,
             },
@@ -137,7 +136,7 @@ def _show_model(model: DisCoRegressor, target: str, score: float) -> None:
     simple = export.simplified(model.expression_)
     out.print(f"simplified: {simple}", highlight=False, soft_wrap=True, markup=False)
     out.print(
-        f"R2 {score:.6f} on all rows, {model.calls_} objective calls and {model.polish_calls_} for polishing",
+        f"R2 {score:.6f} on all rows, {model.calls_} objective calls",
         highlight=False,
     )
 

@@ -143,6 +143,7 @@ def fit(
     selection: Annotated[
         str, typer.Option(help="auto, accuracy, validation or complexity: how to choose from the front.")
     ] = "auto",
+    preset: Annotated[PresetName, typer.Option(help="Settings of the search.")] = PresetName.default,
     plot: Annotated[Path | None, typer.Option(help="Picture of fit and front to write, PNG or SVG.")] = None,
     out: Out = None,
     checkpoint_seconds: CheckpointSeconds = 60.0,
@@ -161,7 +162,12 @@ def fit(
         require_number("max_time", max_time, above=0)
     plan = Plan(Limits(calls, time_limit=max_time), seed, checkpoint_seconds=checkpoint_seconds)
     task = RegressionTable.model_construct(
-        table=str(table), target=target, ignore=ignore, max_length=max_length, selection=selection
+        table=str(table),
+        target=target,
+        ignore=ignore,
+        max_length=max_length,
+        selection=selection,
+        preset=preset.value,
     )
     settings = RunSettings(task, None, plan, ExecutorTable())
     outcome = run_settings(settings, out=out, callback=callbacks_for(as_json, events, tensorboard))

@@ -51,7 +51,7 @@ target = "y"               # the column to explain
 # const_range = [-inf, inf]
 # metric = "nmse"          # nmse, nrmse, mae, r2
 # selection = "auto"       # auto, accuracy, validation, complexity
-# polish = true            # fit constants with SciPy
+# polish = true            # fit constants by least squares
 # threads = 1
 
 # [method] may be given as for other tasks; without it, it follows the budget.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,34 +15,25 @@ from discodso import figures
 from discodso.arrays import Floats
 from discodso.checks import require, require_integer, require_number, require_one_of
 from discodso.config import RunSettings, read
-from discodso.disco import DisCoSettings
+from discodso.disco import DisCo, DisCoSettings
 from discodso.loop import Limits, Plan
 from discodso.method import Method
+from discodso.presets import Preset, preset
 from discodso.result import Result
 from discodso.rundir import SETTINGS
 from discodso.search import continue_search, start_search
 from discodso.space import Space
 from discodso.task import Task
 from discodso.tasks.regression import export
-from discodso.tasks.regression.evaluator import Program, affine
+from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import CONST, Expression
-from discodso.tasks.regression.front import (
-    Candidate,
-    FrontKeeper,
-    as_rows,
-    choose,
-    front_columns,
-    marked_finite,
-    undominated,
-)
-from discodso.tasks.regression.polish import PolishingDisCo, polish
-from discodso.tasks.regression.prune import prune
+from discodso.tasks.regression.front import FrontKeeper, as_rows, front_columns
+from discodso.tasks.regression.models import SHARE_OF_CALLS, kept_expressions, make_model
 from discodso.tasks.regression.record import write_equation
 from discodso.tasks.regression.task import Fit, RegressionSpace
 
 LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", CONST)
 SELECTIONS = ("auto", "accuracy", "validation", "complexity")
-_ROWS_FOR_VALIDATION = 40
 
 
 @dataclass(frozen=True)
@@ -72,19 +62,20 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         library: operators (names or `Operator` objects of one's own), numbers, and "const".
-        max_calls: objective calls to spend on the search; polishing is counted apart.
+        max_calls: objective calls to spend, on the search and on the choice of a model.
         max_time: seconds to spend on the search; None for no limit.
         max_length: longest traversal.
         const_range: where constants may lie.
         need_input, no_constant_subtrees, no_inverses, max_constants: see `RegressionSpace`.
         metric: "nmse", "nrmse", "mae", "r2", or a function of (y, prediction, weights) to a reward.
-        polish: fit constants with SciPy, of the best designs of every batch and of the front after the search, and
-            try what can be cut out of the best expression.
+        polish: fit constants by least squares, of the best designs of every batch, and try after the search what
+            can be cut out of the best expression.
         scaled: search for the f whose best a + b f(x) fits; a and b then become constants of the equation.
-        selection: how to choose from the front: "accuracy", "validation" (a held-out quarter of the rows),
-            "complexity", or "auto": by validation with 40 rows or more, else by complexity.
-        must_extrapolate: pass over models that are not finite on a box twice as wide as the data.
-        settings: of the method; None for more entropy than the paper's, and batches by the budget.
+        selection: how to choose a model: "auto" by what is to be expected of it (see docs/regression.md), or from
+            the front by "accuracy", "validation" (a held-out quarter of the rows) or "complexity".
+        must_extrapolate: whether the model must also be good, and finite, on data twice as wide as those given.
+        preset: settings of the method by name, "default" or "paper"; batches are smaller for small budgets.
+        settings: of the method, in place of a preset.
         column_names: names of the inputs, where X has none of its own.
         warm_start: go on from the last fit instead of starting anew.
         threads: of the evaluator.
@@ -95,7 +86,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         expression_: the chosen `Expression`; `str(model)`, `sympy()`, `latex()` and `export` translate it.
         front_: the front as a pandas DataFrame, or as `front_rows_`, a list of dictionaries, without pandas.
         candidates_: the front as `Candidate` objects.
-        calls_, polish_calls_: evaluations of the search, and of polishing.
+        calls_: objective calls spent, at most `max_calls`; a Jacobian counts as one.
         result_, space_: the `Result` of the search, and the space that was searched.
     """
 
@@ -116,6 +107,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         scaled: bool = True,
         selection: str = "auto",
         must_extrapolate: bool = True,
+        preset: Preset = "default",
         settings: DisCoSettings | None = None,
         column_names: tuple[str, ...] | None = None,
         warm_start: bool = False,
@@ -137,6 +129,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.scaled = scaled
         self.selection = selection
         self.must_extrapolate = must_extrapolate
+        self.preset = preset
         self.settings = settings
         self.column_names = column_names
         self.warm_start = warm_start
@@ -202,17 +195,12 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._select(keeper, columns, X, y, weights / weights.sum(), training)
         if self.out is not None:
             target = str((record or {}).get("task", {}).get("target", "y"))
-            write_equation(
-                Path(self.out), self.expression_, self.candidates_, target, X, y, self.polish_calls_
-            )
+            write_equation(Path(self.out), self.expression_, self.candidates_, target, X, y)
         return self
 
     def _training_rows(self, count: int, rng: Any) -> Any:
-        self.selection_ = self.selection
-        if self.selection == "auto":
-            self.selection_ = "validation" if count >= _ROWS_FOR_VALIDATION else "complexity"
         chosen = np.ones(count, dtype=bool)
-        if self.selection_ == "validation" and count >= 4:
+        if self.selection == "validation" and count >= 4:
             chosen[rng.permutation(count)[: count // 4]] = False
         return chosen
 
@@ -233,23 +221,24 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             disco = before
         else:
             disco = self._method(running.before).build(space, seed)
-        method: Method = disco
-        if self.polish and self._squared:
-            method = PolishingDisCo(disco, keeper, own, self.const_range)
-        task = Task(keeper.space, batch_objective=keeper, name="regression", rows_independent=False)
-        self.result_ = self._run(task, method, disco.settings, seed, running)
+        task = Task(
+            keeper.space,
+            batch_objective=keeper,
+            name="regression",
+            rows_independent=False,
+            refine=keeper.refine if self.polish and self._squared else None,
+        )
+        self.result_ = self._run(task, disco, seed, running)
         self.space_ = keeper.space
         self.calls_ = self.result_.calls
-        self.polish_calls_ = method.polish_calls if isinstance(method, PolishingDisCo) else 0
         if self.warm_start:
             self._disco, self._front_before = disco, dict(keeper.best)
         return keeper
 
-    def _run(
-        self, task: Task, method: Method, settings: DisCoSettings, seed: int, running: _Running
-    ) -> Result:
+    def _run(self, task: Task, method: DisCo, seed: int, running: _Running) -> Result:
         plan = running.plan or (running.before.plan if running.before else Plan(Limits(self.max_calls)))
-        limits = replace(plan.limits, budget=self.max_calls, time_limit=self.max_time)
+        left = int(SHARE_OF_CALLS * self.max_calls)  # for the choice
+        limits = replace(plan.limits, budget=self.max_calls - left, time_limit=self.max_time)
         plan = replace(plan, limits=limits, seed=seed)
         if running.before is not None:
             limited = running.before.with_limits(self.max_calls, self.max_time)
@@ -259,8 +248,8 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return result
         record: dict[str, Any] = {"task": {"kind": "python", "name": type(self).__name__}}
         if self.out is not None:
-            record |= {**(running.record or {}), "method": {"kind": "disco", **asdict(settings)}}
-            record["run"] = {**plan.to_record(), "seed": int(running.seed)}
+            record |= {**(running.record or {}), "method": {"kind": "disco", **asdict(method.settings)}}
+            record["run"] = {**plan.to_record(), "seed": int(running.seed), "budget": self.max_calls}
         return start_search(
             task, _Continue(method), plan, callback=running.callback, out=self.out, record=record
         )
@@ -282,12 +271,8 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return before.method  # the batch size follows the budget that the run began with
         if self.settings is not None:
             return self.settings
-        return DisCoSettings(
-            batch_size=max(50, min(500, self.max_calls // 100)),
-            learning_rate=0.003,
-            risk_factor=0.05,
-            entropy_coefficient=0.1,
-        )
+        settings = preset(self.preset, refines=self.polish and self._squared)
+        return replace(settings, batch_size=max(20, min(settings.batch_size, self.max_calls // 100)))
 
     def _select(
         self,
@@ -298,52 +283,30 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         weights: Floats,
         training: Any,
     ) -> None:
-        """Make the front from what the search has kept, and choose from it."""
-        polishing = self.polish and self._squared
+        """Make a model of what the search has kept."""
         own = tuple(o for o in self._space().operators if o.code < 0)
         seen = X[training], y[training], _normalised(weights, training)
-        unseen = X[~training], y[~training], _normalised(weights, ~training)
-        found = [Expression(design, columns, own) for _, design in keeper.best.values()]
-        if keeper.fit.scaled:
-            found = [_with_scale(expression, *seen) for expression in found]
-        # A constant is always a model, so that there is one even if nothing else was finite.
-        found.append(Expression.parse(repr(float(np.average(y, weights=weights))), columns))
-        if polishing:
-            found = [self._polished(expression, *seen) for expression in found]
-            stages, calls = prune(min(found, key=lambda e: self._loss(e, *seen)), *seen, self.const_range)
-            found += stages
-            self.polish_calls_ += calls
-        candidates: list[Candidate] = []
-        for expression in found:
-            loss = self._loss(expression, *seen)
-            if np.isfinite(loss):
-                held_out = None if training.all() else self._loss(expression, *unseen)
-                candidate = Candidate(expression, _complexity(expression), loss, held_out)
-                candidates.append(marked_finite(candidate, X) if self.must_extrapolate else candidate)
-        front = undominated(candidates)
-        if not any(c.finite for c in front):
-            front = undominated([c for c in candidates if c.finite])
-        # The relative standard error of a mean of n squared normal errors: less is no difference.
-        tolerance = math.sqrt(2 / max(1, int((~training).sum())))
-        chosen = choose(front, self.selection_, tolerance)
-        self.expression_ = chosen.expression
-        if polishing and not training.all():
-            refitted = self._polished(chosen.expression, X, y, weights)
-            if not chosen.finite or marked_finite(replace(chosen, expression=refitted), X).finite:
-                self.expression_ = refitted
-        self.candidates_ = [replace(c, expression=self.expression_) if c is chosen else c for c in front]
+        unseen = None if training.all() else (X[~training], y[~training], _normalised(weights, ~training))
+        model = make_model(
+            kept_expressions(keeper, columns, own, seen),
+            seen,
+            unseen,
+            room=self.max_calls - self.calls_,
+            selection=self.selection,
+            loss=self._loss,
+            polished=self.polish and self._squared,
+            widen=self.must_extrapolate,
+            const_range=self.const_range,
+        )
+        self.calls_ += model.calls
+        self.expression_, self.candidates_ = model.expression, model.front
         self.front_rows_ = as_rows(self.candidates_, self.expression_)
         self.front_ = _as_frame(self.front_rows_)
 
     @property
     def _squared(self) -> bool:
-        """Whether the metric is one of the squared error, which SciPy's least squares serves."""
+        """Whether the metric is one of the squared error, which least squares serves."""
         return not callable(self.metric) and self.metric != "mae"
-
-    def _polished(self, expression: Expression, X: Floats, y: Floats, weights: Floats) -> Expression:
-        polished, calls = polish(expression, X, y, weights, self.const_range)
-        self.polish_calls_ += calls
-        return polished
 
     def _loss(self, expression: Expression, X: Floats, y: Floats, weights: Floats) -> float:
         predicted = expression(X)
@@ -393,24 +356,9 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return write(self.expression_)
 
 
-def _with_scale(expression: Expression, X: Floats, y: Floats, weights: Floats) -> Expression:
-    """The best a + b f for an f that was rated by it."""
-    predicted = expression(X)
-    if not np.isfinite(predicted).all():
-        return expression
-    offset, slope = affine(predicted, y, weights)
-    return expression.scaled(offset, slope) if slope else expression
-
-
 def _normalised(weights: Floats, rows: Any) -> Floats:
     share = weights[rows]
     return share / share.sum() if share.sum() > 0 else np.full(len(share), 1 / max(len(share), 1))
-
-
-def _complexity(expression: Expression) -> float:
-    return float(
-        sum(o.complexity if (o := expression.operator(name)) else 1.0 for name in expression.design.tokens)
-    )
 
 
 def _as_frame(rows: list[dict[str, Any]]) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from discodso.arrays import Bools, Floats, Ints
 from discodso.design import DesignBatch
-from discodso.tasks.regression import _evaluator_kernels
+from discodso.tasks.regression import _evaluator_kernels, _refine_kernels
 from discodso.tasks.regression.expression import CONST, Expression, input_index, literal_value
 from discodso.tasks.regression.operators import INPUT, LITERAL, NO_CODE, OPERATORS, VALUE, Operator
 from discodso.tokens import Library, Token
@@ -134,6 +134,41 @@ class Program:
         self._in_parts(part, len(designs), threads)
         return result
 
+    def refine(
+        self,
+        designs: DesignBatch,
+        columns: Floats,
+        target: Floats,
+        weights: Floats,
+        allowed: Ints,
+        *,
+        scaled: bool = False,
+        least_gain: float = 1e-3,
+        threads: int = 1,
+    ) -> tuple[Floats, Floats, Ints]:
+        """Least squares over the constants of each expression, by Levenberg-Marquardt, within their range.
+
+        Returns values[B, T], the mean squared errors float[B] (infinite where nothing was tried), and calls
+        int[B]: one for every evaluation of the residuals and one for every Jacobian, at most `allowed` int[B].
+        Expressions with operators of one's own stay as they are.
+        """
+        values, errors = np.array(designs.values), np.empty(len(designs))
+        calls = np.zeros(len(designs), np.int64)
+        allowed = np.where(self._has_own(designs), 0, allowed)
+        ranges = [token.range for token in self.library.tokens if token.range is not None] or [(0.0, 0.0)]
+        y = target - weights @ target if scaled else target
+
+        def part(rows: slice) -> None:
+            tokens, _, lengths, code, operand = self._programs(designs, rows)
+            programs = tokens, values[rows], lengths, code, operand
+            options = scaled, *ranges[0], allowed[rows], least_gain
+            _refine_kernels.levenberg_marquardt(
+                *programs, columns, y, weights, *options, errors[rows], calls[rows]
+            )
+
+        self._in_parts(part, len(designs), threads)
+        return values, errors, calls
+
     def _programs(self, designs: DesignBatch, rows: slice) -> tuple[Ints, Floats, Ints, Ints, Floats]:
         """What every kernel reads of some designs."""
         part = designs.tokens[rows], designs.values[rows], designs.lengths[rows]
@@ -189,14 +224,31 @@ def _scaled_error(predicted: Floats, centred: Floats, weights: Floats) -> float:
         return float(weights @ np.square(offset + slope * predicted - centred))
 
 
-def evaluate(expression: Expression, X: Floats) -> Floats:
-    """Values float[n] of one expression on X[n, d] by the compiled evaluator, which a search uses."""
+def compiled(
+    expression: Expression, const_range: tuple[float, float] = (-np.inf, np.inf)
+) -> tuple[Program, DesignBatch]:
+    """One expression as the evaluator reads it: a program, and a batch of one design."""
     names = dict.fromkeys(expression.design.tokens)
     arity = {name: o.arity if (o := expression.operator(name)) else 0 for name in names}
-    library = Library(Token(n, arity[n], range=(-np.inf, np.inf) if n == CONST else None) for n in names)
+    library = Library(Token(n, arity[n], range=const_range if n == CONST else None) for n in names)
     tokens = library.ids(expression.design.tokens)[None]
     values = np.array([[np.nan if v is None else v for v in expression.design.values]])
     batch = DesignBatch(library, tokens, values, np.array([tokens.shape[1]]))
-    program = Program.of(library, expression.operators)
+    return Program.of(library, expression.operators), batch
+
+
+def evaluate(expression: Expression, X: Floats) -> Floats:
+    """Values float[n] of one expression on X[n, d] by the compiled evaluator, which a search uses."""
+    program, batch = compiled(expression)
     result: Floats = program.predict(batch, np.ascontiguousarray(np.asarray(X, dtype=np.float64).T))[0]
     return result
+
+
+def jacobian(expression: Expression, X: Floats) -> Floats:
+    """float[k, n], the derivative of an expression by each of its constants; its operators must be built in."""
+    program, batch = compiled(expression)
+    columns = np.ascontiguousarray(np.asarray(X, dtype=np.float64).T)
+    result = np.empty((len(expression.constants) + 1, columns.shape[1]))
+    arrays = batch.tokens[0], batch.values[0], batch.tokens.shape[1]
+    _refine_kernels.jacobian(*arrays, program.code, program.operand, columns, result)
+    return result[1:]

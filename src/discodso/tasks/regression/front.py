@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from discodso.arrays import Floats
+from discodso.arrays import Floats, Ints
 from discodso.design import Design, DesignBatch
 from discodso.space import Space
 from discodso.state import State
+from discodso.task import Refined
 from discodso.tasks.regression.export import text
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.task import Fit
@@ -38,41 +39,74 @@ class Candidate:
 
 
 class FrontKeeper:
-    """A batch objective that remembers the best design of every complexity; one belongs to one search."""
+    """A batch objective that remembers the best designs of every complexity; one belongs to one search.
 
-    def __init__(self, space: Space, fit: Fit) -> None:
+    Args:
+        each: how many of them, no two with the same skeleton.
+    """
+
+    def __init__(self, space: Space, fit: Fit, each: int = 8) -> None:
         self.space = space
         self.fit = fit
-        self.best: dict[float, tuple[float, Design]] = {}
+        self.best: dict[float, dict[bytes, tuple[float, Design]]] = {}
+        self._each = each
         self._complexity = np.array([token.complexity for token in space.library.tokens])
+
+    @property
+    def designs(self) -> list[Design]:
+        """All that are kept, the best of every complexity first."""
+        return [design for level in self.best.values() for _, design in level.values()]
 
     def __call__(self, designs: DesignBatch) -> Floats:
         """Rewards of the designs."""
         rewards = self.fit(designs)
-        used = designs.tokens >= 0
-        complexity = np.where(used, self._complexity[np.maximum(designs.tokens, 0)], 0.0).sum(axis=1).round(9)
-        order = np.lexsort((-rewards, complexity))
-        levels, first = np.unique(complexity[order], return_index=True)
-        for level, row in zip(levels.tolist(), order[first].tolist(), strict=True):
-            reward = float(rewards[row])
-            # A reward of 0 is a failure for the paper's metric, and no better than nothing for others.
-            if math.isfinite(reward) and reward > self.best.get(level, (self._floor, None))[0]:
-                self.best[level] = (reward, designs[row])
+        self._remember(designs, rewards)
         return rewards
 
+    def refine(self, designs: DesignBatch, allowed: Ints) -> Refined:
+        """As the fit does it; what comes of it is remembered too."""
+        refined = self.fit.refine(designs, allowed)
+        self._remember(refined.designs, np.where(refined.calls > 0, refined.rewards, -np.inf))
+        return refined
+
+    def _remember(self, designs: DesignBatch, rewards: Floats) -> None:
+        used = designs.tokens >= 0
+        complexity = np.where(used, self._complexity[np.maximum(designs.tokens, 0)], 0.0).sum(axis=1).round(9)
+        # A reward of 0 is a failure for the paper's metric, and no better than nothing for others.
+        good = np.flatnonzero(np.isfinite(rewards) & (rewards > self._floor))
+        order = good[np.lexsort((-rewards[good], complexity[good]))]
+        levels, first = np.unique(complexity[order], return_index=True)
+        for level, rows in zip(levels.tolist(), np.split(order, first[1:]), strict=True):
+            kept = self.best.get(level, {})
+            least = min(reward for reward, _ in kept.values()) if len(kept) >= self._each else self._floor
+            rows = rows[: self._each][rewards[rows[: self._each]] > least]
+            if not len(rows):
+                continue
+            kept = dict(kept)
+            for row, key in zip(rows.tolist(), designs.select(rows).skeletons(), strict=True):
+                if key not in kept or rewards[row] > kept[key][0]:
+                    kept[key] = (float(rewards[row]), designs[row])
+            best = sorted(kept.items(), key=lambda item: -item[1][0])
+            self.best[level] = dict(best[: self._each])
+
     def state(self) -> State:
-        """The front, and a mark of the data, so that it is not gone on with on other data."""
-        rows = [[level, reward, design.to_dict()] for level, (reward, design) in self.best.items()]
+        """What is kept, and a mark of the data, so that it is not gone on with on other data."""
+        rows = [
+            [level, reward, design.to_dict()]
+            for level, kept in self.best.items()
+            for reward, design in kept.values()
+        ]
         return State({}, {"best": rows, "data": self._data_mark()})
 
     def restore(self, state: State) -> None:
         """Go on from a state on the same data."""
         if state.data["data"] != self._data_mark():
             raise ValueError("the data are not those of the run")
-        self.best = {
-            float(level): (float(reward), Design.from_dict(design))
-            for level, reward, design in state.data["best"]
-        }
+        self.best = {}
+        for level, reward, data in state.data["best"]:
+            design = Design.from_dict(data)
+            (key,) = self.space.encode([design]).skeletons()
+            self.best.setdefault(float(level), {})[key] = (float(reward), design)
 
     def _data_mark(self) -> str:
         digest = hashlib.sha256()

@@ -51,19 +51,24 @@ def prune(
     y: Floats,
     weights: Floats,
     const_range: tuple[float, float] = (-np.inf, np.inf),
+    max_calls: int = 10_000,
 ) -> tuple[list[Expression], int]:
-    """Cut greedily, one subtree at a time; returns every stage, longest first, and how often one was evaluated."""
+    """Cut greedily, one subtree at a time; returns every stage, longest first, and the calls made."""
     stages: list[Expression] = []
     calls = 0
     while len(expression) > 3:
         rated = []
         for candidate in shorter(expression):
+            if calls == max_calls:
+                return stages, calls
             calls += 1
             rated.append((_scaled_loss(candidate, X, y, weights), len(candidate), candidate))
         best: tuple[float, Expression] | None = None
         for _, _, candidate in sorted(rated, key=lambda entry: entry[:2])[:_TRIED_WITH_POLISH]:
-            fitted, used = polish(candidate, X, y, weights, const_range, max_calls=40)
-            calls += used + 1
+            fitted, used = polish(
+                candidate, X, y, weights, const_range, max_calls=max(0, min(40, max_calls - calls - 1))
+            )
+            calls += used
             loss = _loss(fitted, X, y, weights)
             if np.isfinite(loss) and (best is None or loss < best[0]):
                 best = (loss, fitted)

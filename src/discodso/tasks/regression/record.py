@@ -29,7 +29,6 @@ def write_equation(
     target: str,
     X: Floats,
     y: Floats,
-    polish_calls: int,
 ) -> None:
     """Write the chosen equation, the front, and some rows of the data with what the equation makes of them."""
     predicted = chosen(X)
@@ -42,7 +41,6 @@ def write_equation(
         "math": mathml(chosen),
         "r2": _finite(1 - residual / spread) if spread > 0 else None,
         "rows": len(y),
-        "polish_calls": polish_calls,
         "front": [
             {**_finite_numbers(row), "math": mathml(candidate.expression)}
             for row, candidate in zip(as_rows(front, chosen), front, strict=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from discodso.arrays import Floats
+from discodso.arrays import Floats, Ints
 from discodso.checks import require_integer, require_one_of
 from discodso.constraints import (
     Constraint,
@@ -23,7 +23,7 @@ from discodso.constraints import (
 from discodso.design import DesignBatch
 from discodso.errors import DeclarationError
 from discodso.space import Space
-from discodso.task import Task
+from discodso.task import Refined, Task
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import CONST, literal_value
 from discodso.tasks.regression.operators import Operator, operators_named
@@ -185,6 +185,24 @@ class Fit:
         )
         return self.reward_of(errors)
 
+    @property
+    def squared(self) -> bool:
+        """Whether the metric is one of the squared error, which least squares serves."""
+        return not callable(self.metric) and self.metric != "mae"
+
+    def refine(self, designs: DesignBatch, allowed: Ints) -> Refined:
+        """Least squares over the constants; see `Task.refine`. For metrics of the squared error."""
+        values, errors, calls = self.program.refine(
+            designs,
+            self.columns,
+            self.target,
+            self.weights,
+            allowed,
+            scaled=self.scaled,
+            threads=self.threads,
+        )
+        return Refined(replace(designs, values=values), self.reward_of(errors), calls)
+
     def reward_of(self, errors: Floats) -> Floats:
         """Reward from the mean squared (or absolute) error, infinite for failures."""
         with np.errstate(over="ignore"):
@@ -219,4 +237,5 @@ def regression_task(
     own = tuple(operator for operator in settings.operators if operator.code < 0)
     fit = Fit.of(Program.of(built.library, own), X, y, weights, metric, threads)
     worst = 0.0 if metric in ("nmse", "nrmse", "mae") else -math.inf
-    return Task(built, batch_objective=fit, worst_reward=worst, name=name)
+    refine = fit.refine if fit.squared else None
+    return Task(built, batch_objective=fit, worst_reward=worst, name=name, refine=refine)

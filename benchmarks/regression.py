@@ -1,0 +1,175 @@
+"""The 45 regression problems: the default search, the paper's settings and pyoperon, side by side.
+
+python benchmarks/regression.py                  3 seeds, 100,000 calls, variant A; writes results/regression.json
+python benchmarks/regression.py --ablation       the default without each part; regression-ablation.json
+python benchmarks/regression.py --variant B      the other data; --calls, --seeds, --problems, --methods choose
+
+Runs that the result file has are not repeated. pyoperon counts as this project does: one for an evaluation of the
+residuals, one for a Jacobian. The settings of the default were chosen on the odd rows of the table of problems.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discodso.files import write_atomically
+from discodso.policy import PolicySettings
+from discodso.presets import preset
+from discodso.statistics import bootstrap_interval
+from discodso.tasks.regression.experiment import Run, execute
+from discodso.tasks.regression.problems import FUNCTION_SETS, Problem, problems
+
+RESULTS = Path(__file__).parent / "results"
+DEFAULT = preset(refines=True)
+# What each row of the ablation leaves out.
+ABLATION: dict[str, dict[str, Any]] = {
+    "default": {},
+    "without variation": {"settings": replace(DEFAULT, variation=0.0)},
+    "without least squares": {"settings": replace(DEFAULT, task_refinement=0.0)},
+    "without scale and offset": {"scaled": False},
+    "without the choice (smallest error)": {"selection": "accuracy"},
+    "without a learned scale": {"settings": replace(DEFAULT, policy=PolicySettings())},
+    "without learning from the queue": {"settings": replace(DEFAULT, queue_weight=0.0)},
+    "paper": {"preset": "paper"},
+}
+SYMBOLS = {"n2": "square", "const": "constant", "1": "constant", "n3": ""}
+
+
+def operon(problem: Problem, seed: int, calls: int, variant: str) -> dict[str, Any]:
+    """pyoperon with as many evaluations, the same operators but the cube, and the same longest expression."""
+    from pyoperon.sklearn import SymbolicRegressor
+
+    names = {SYMBOLS.get(name, name) for name in FUNCTION_SETS[problem.function_set]} - {""}
+    started = time.process_time()
+    model = SymbolicRegressor(
+        allowed_symbols=",".join(sorted(names | {"variable"})),
+        optimizer_iterations=5,
+        max_length=32,
+        generations=10_000,
+        max_evaluations=calls,
+        n_threads=1,
+        random_state=seed,
+    )
+    (X, y), (X_wide, y_wide) = problem.training_set(variant), problem.evaluation_set(variant)
+    model.fit(X, y)
+    return {
+        "train": _reward(model.predict(X), y),
+        "evaluation": _reward(model.predict(X_wide), y_wide),
+        "length": int(model.stats_["model_length"]),
+        "cpu_seconds": round(time.process_time() - started, 2),
+    }
+
+
+def _reward(values: Any, y: Any) -> float:
+    predicted = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(predicted).all():
+        return 0.0
+    with np.errstate(over="ignore"):
+        return float(1 / (1 + np.mean((predicted - y) ** 2) / np.var(y)))
+
+
+def run(method: str, problem: Problem, seed: int, calls: int, variant: Any) -> dict[str, Any]:
+    """One record."""
+    if method == "pyoperon":
+        found = operon(problem, seed, calls, variant)
+    else:
+        options = {"preset": "default", **ABLATION[method]}
+        found = execute(Run(problem.name, seed, calls, variant, **options))
+        found = {key: found[key] for key in ("train", "evaluation", "length", "cpu_seconds", "expression")}
+    key = {"method": method, "problem": problem.name, "seed": seed, "calls": calls, "variant": variant}
+    return {**key, **found}
+
+
+def table(records: Sequence[dict[str, Any]]) -> str:
+    """Means over problems and seeds, halves apart, with intervals over the problems."""
+    rows = [
+        "| method | calls | variant | problems | seeds | train | evaluation | 95 % | length | CPU seconds |"
+    ]
+    rows.append("|---" * 10 + "|")
+    order = [p.name for p in problems()]
+    halves = {
+        "all": lambda p: True,
+        "dim <= 3": lambda p: p.inputs <= 3,
+        "odd rows (settings chosen on these)": lambda p: order.index(p.name) % 2 == 0,
+        "even rows": lambda p: order.index(p.name) % 2 == 1,
+    }
+    kinds = dict.fromkeys((r["method"], r["calls"], r["variant"]) for r in records)
+    for method, calls, variant in kinds:
+        own = [r for r in records if (r["method"], r["calls"], r["variant"]) == (method, calls, variant)]
+        for label, belongs in halves.items():
+            names = [p.name for p in problems() if belongs(p)]
+            part = [r for r in own if r["problem"] in names]
+            there = sorted({r["problem"] for r in part}, key=order.index)
+            if not part:
+                continue
+            means = [float(np.mean([r["evaluation"] for r in part if r["problem"] == n])) for n in there]
+            limits = bootstrap_interval(means)
+            interval = "" if limits is None else f"{limits[0]:.3f} to {limits[1]:.3f}"
+            train, length, seconds = (
+                float(np.mean([r[key] for r in part])) for key in ("train", "length", "cpu_seconds")
+            )
+            seeds = len({r["seed"] for r in part})
+            rows.append(
+                f"| {method} | {calls} | {variant} | {label}, {len(there)} | {seeds} | "
+                f"{train:.3f} | **{np.mean(means):.3f}** | {interval} | {length:.1f} | {seconds:.0f} |"
+            )
+    return "\n".join(rows) + "\n"
+
+
+def main() -> None:
+    """Run what is missing, then write the records and the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calls", type=int, default=100_000)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--variant", choices=("A", "B"), default="A")
+    parser.add_argument("--problems", default="all", help="all, odd, even, or names separated by commas")
+    parser.add_argument("--methods", default="default,pyoperon", help="separated by commas")
+    parser.add_argument("--ablation", action="store_true")
+    options = parser.parse_args()
+    path = RESULTS / ("regression-ablation.json" if options.ablation else "regression.json")
+    parts = {"odd": problems()[0::2], "even": problems()[1::2], "all": problems()}
+    chosen = parts[options.problems] if options.problems in parts else problems(options.problems.split(","))
+    methods = list(ABLATION) if options.ablation else options.methods.split(",")
+    before = json.loads(path.read_text()) if path.exists() else {"runs": [], "commands": []}
+    records: list[dict[str, Any]] = before["runs"]
+    command = " ".join(["python", "benchmarks/regression.py", *sys.argv[1:]])
+    names = ("method", "problem", "seed", "calls", "variant")
+    known = {tuple(record[name] for name in names) for record in records}
+    for seed in range(options.seeds):
+        for problem in chosen:
+            for method in methods:
+                if (method, problem.name, seed, options.calls, options.variant) in known:
+                    continue
+                record = run(method, problem, seed, options.calls, options.variant)
+                records.append(record)
+                print(
+                    f"{problem.name} seed {seed} {method}: train {record['train']:.4f}, "
+                    f"evaluation {record['evaluation']:.4f}, {record['cpu_seconds']:.0f} s",
+                    flush=True,
+                )
+                _write(path, records, [*before["commands"], command])
+    print(table(records))
+    path.with_suffix(".md").write_text(f"`{command}`, seconds of one busy core.\n\n{table(records)}")
+
+
+def _write(path: Path, records: list[dict[str, Any]], commands: list[str]) -> None:
+    machine = f"{platform.machine()}, Python {platform.python_version()}"
+    lines = ",\n  ".join(json.dumps(record) for record in records)
+    head = json.dumps(
+        {"command": commands[-1], "commands": list(dict.fromkeys(commands)), "machine": machine}
+    )
+    write_atomically(path, f'{head[:-1]},\n "runs": [\n  {lines}\n ]}}\n')
+
+
+if __name__ == "__main__":
+    main()
