@@ -228,7 +228,7 @@ class DisCo:
         """The best designs with values, one for each skeleton; see `Refining`."""
         rows: list[int] = []
         most = round(self.settings.task_refinement * len(designs))
-        valued = np.isfinite(designs.values).any(axis=1).tolist()
+        valued = np.asarray(np.isfinite(designs.values).any(axis=1))
         skeletons, seen = designs.skeletons(), set()
         for row in np.argsort(-rewards, kind="stable").tolist():
             if len(rows) >= most or not np.isfinite(rewards[row]):
