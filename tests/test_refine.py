@@ -30,6 +30,7 @@ from discodso.tasks.regression.evaluator import Program, jacobian
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.operators import OPERATORS, Operator
 from discodso.tasks.regression.task import Fit, RegressionSpace, regression_task
+from discodso.testing import check_task
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.3, 2.0, (300, 2))  # more than two blocks of rows
@@ -164,7 +165,7 @@ def test_refined_designs_are_counted_ranked_and_told():
     plain = search(replace(TASK, refine=None), budget=400, method=SMALL)
     assert found.calls == plain.calls == 400
     assert found.best.reward > plain.best.reward
-    assert [row.calls for row in found.history][:3] == [65, 130, 195]  # 50 designs and 5 times 3 calls
+    assert [row.calls for row in found.history][:3] == [59, 118, 177]  # 50 designs and 3 skeletons
     assert all(row.best >= row.batch_best for row in found.history)
     assert max(row.batch_best for row in found.history) == found.best.reward
     assert 50 < found.top[0].call <= 400
@@ -174,7 +175,7 @@ def test_refined_designs_are_counted_ranked_and_told():
     rewards = np.array([objective(d) for d in designs])
     rows = method.to_refine(designs, rewards)
     skeletons = [designs[row].skeleton for row in rows.tolist()]
-    assert len(set(skeletons)) == len(rows) == 5
+    assert len(set(skeletons)) == len(rows) == 3
     assert rewards[rows].tolist() == sorted(rewards[rows].tolist(), reverse=True)
     assert all(any(v is not None for v in designs[row].values) for row in rows.tolist())
 
@@ -183,7 +184,7 @@ def test_refined_designs_are_counted_ranked_and_told():
 @pytest.mark.parametrize("method", [SMALL, RestartSettings(SMALL, 120)], ids=["disco", "restarting"])
 def test_a_refining_run_goes_on_with_a_larger_budget(tmp_path, method, overlap):
     whole = comparable(search(TASK, budget=400, seed=3, method=method, overlap=overlap))
-    for budget in (40, 50, 57, 65, 120, 223):  # within a batch, at its end, while it is refined, after that
+    for budget in (40, 50, 57, 59, 120, 223):  # within a batch, at its end, while it is refined, after that
         folder = tmp_path / str(budget)
         first = search(TASK, budget=budget, seed=3, method=method, overlap=overlap, out=folder)
         assert first.calls == budget
@@ -241,6 +242,16 @@ def test_a_refine_that_keeps_no_rule_is_refused(change, words):
     task = replace(TASK, refine=lambda designs, allowed: change(halfway(designs, allowed)))
     with pytest.raises(EvaluationError, match=words):
         search(task, budget=100, method=SMALL)
+
+
+def test_check_task_tries_it():
+    check_task(TASK)
+    check_task(
+        regression_task(X, np.sin(2 * X[:, 0]), RegressionSpace(library=("add", "mul", "sin", "const")))
+    )
+    boasting = replace(TASK, refine=lambda d, a: replace(halfway(d, a), rewards=np.full(len(d), 99.0)))
+    with pytest.raises(AssertionError, match=r"refine gives the reward 99.0, but the objective"):
+        check_task(boasting)
 
 
 def test_refine_is_not_for_noise():

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from discodso.search import search
     from discodso.space import Space, Violation
     from discodso.state import State
-    from discodso.task import Task
+    from discodso.task import Refined, Task
     from discodso.tasks.control.choice import PolicySearch
     from discodso.tasks.control.search import search_policy
     from discodso.tasks.control.tree_policy import TreePolicy
@@ -112,6 +112,7 @@ __all__ = [
     "Prior",
     "RandomSettings",
     "Ranking",
+    "Refined",
     "Repeat",
     "Required",
     "Result",
@@ -217,7 +218,7 @@ _HOMES = {
         "Violation",
     ),
     "state": ("State",),
-    "task": ("Task",),
+    "task": ("Refined", "Task"),
     "tasks.control.choice": ("PolicySearch",),
     "tasks.control.search": ("search_policy",),
     "tasks.control.tree_policy": ("TreePolicy",),

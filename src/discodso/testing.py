@@ -122,6 +122,21 @@ def check_task(task: Task, *, designs: int = 20, seed: int = 0) -> None:
         single = Task(space, task.objective, None, task.stochastic, task.worst_reward, task.name)
         for design, one, two in zip(batch, first, _rewards(single, batch, seed), strict=True):
             assert _same(one, two), f"batch_objective gives {one} and objective gives {two} for {design}"
+    if task.refine is not None:
+        _check_refine(task, batch, seed)
+
+
+def _check_refine(task: Task, batch: DesignBatch, seed: int, each: int = 10) -> None:
+    evaluator = Evaluator(task, np.random.SeedSequence(seed))
+    evaluation = evaluator.evaluate(batch)
+    try:
+        refined = evaluator.refine(evaluation, np.arange(len(batch)), each, each * len(batch))
+    except DiscodsoError as error:
+        raise AssertionError(str(error)) from None
+    again = _rewards(task, refined.designs, seed)
+    for design, one, two in zip(refined.designs, refined.rewards.tolist(), again, strict=True):
+        alike = np.isnan(two) or np.isclose(one, two, rtol=1e-6, atol=1e-9)
+        assert alike, f"refine gives the reward {one}, but the objective {two}, for {design}"
 
 
 def _random_designs(space: Space, size: int, seed: int) -> DesignBatch:

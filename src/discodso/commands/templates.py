@@ -52,6 +52,7 @@ target = "y"               # the column to explain
 # metric = "nmse"          # nmse, nrmse, mae, r2
 # selection = "auto"       # auto, accuracy, validation, complexity
 # polish = true            # fit constants by least squares
+# preset = "default"       # or "paper"
 # threads = 1
 
 # [method] may be given as for other tasks; without it, it follows the budget.

@@ -35,7 +35,7 @@ _FEWEST = 400
 _STRETCH = 2.0
 _SHARE_DEFINED = 0.5  # of these rows, at least, for a candidate that may be the truth
 _COMPARED = 200  # candidates, those with the smallest errors
-# Two models cannot be told apart if their mean rewards are this close, and one error is at most so much larger.
+# Models cannot be told apart if their mean rewards are this close, and one error at most so many times the other.
 _EQUAL_REWARD, _EQUAL_ERROR = 1e-3, 1.1
 
 

@@ -72,7 +72,8 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             can be cut out of the best expression.
         scaled: search for the f whose best a + b f(x) fits; a and b then become constants of the equation.
         selection: how to choose a model: "auto" by what is to be expected of it (see docs/regression.md), or from
-            the front by "accuracy", "validation" (a held-out quarter of the rows) or "complexity".
+            the front by "accuracy", "validation" (a held-out quarter of the rows) or "complexity", which is also
+            what "auto" means for metrics that are not of the squared error.
         must_extrapolate: whether the model must also be good, and finite, on data twice as wide as those given.
         preset: settings of the method by name, "default" or "paper"; batches are smaller for small budgets.
         settings: of the method, in place of a preset.
@@ -292,7 +293,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             seen,
             unseen,
             room=self.max_calls - self.calls_,
-            selection=self.selection,
+            selection="complexity" if self.selection == "auto" and not self._squared else self.selection,
             loss=self._loss,
             polished=self.polish and self._squared,
             widen=self.must_extrapolate,

@@ -74,6 +74,8 @@ class FrontKeeper:
         complexity = np.where(used, self._complexity[np.maximum(designs.tokens, 0)], 0.0).sum(axis=1).round(9)
         # A reward of 0 is a failure for the paper's metric, and no better than nothing for others.
         good = np.flatnonzero(np.isfinite(rewards) & (rewards > self._floor))
+        if not len(good):
+            return
         order = good[np.lexsort((-rewards[good], complexity[good]))]
         levels, first = np.unique(complexity[order], return_index=True)
         for level, rows in zip(levels.tolist(), np.split(order, first[1:]), strict=True):

@@ -83,15 +83,17 @@ def make_model(
     short = list(dict.fromkeys(simplified(expression) for expression in found))
     if polished:
         best = min(short, key=lambda e: (loss(e, *seen), len(e)))
-        stages, calls = prune(best, *seen, const_range, room // 2)
+        stages, calls = prune(best, *seen, const_range, room // 4)
         short = list(dict.fromkeys([*short, *(simplified(stage) for stage in stages)]))
     rated = [Candidate(e, complexity(e), loss(e, *seen)) for e in short]
     rated = sorted((c for c in rated if math.isfinite(c.loss)), key=lambda c: (c.loss, c.complexity))
     if unseen is not None:
         rated = [replace(c, validation_loss=loss(c.expression, *unseen)) for c in rated]
     elif polished:
+        first = undominated(rated)
+        rated = [*first, *(c for c in rated if c not in first)]
         count = min(max(room - calls, 0), len(rated))
-        rated = [cross_validated(c, *seen) if i < count else c for i, c in enumerate(rated)]
+        rated = [*(cross_validated(c, *seen) for c in rated[:count]), *rated[count:]]
         calls += count
     wide = seen[0] if unseen is None else np.concatenate((seen[0], unseen[0]))
     if widen:
