@@ -29,12 +29,12 @@ from discodso.baselines.bayesian import BOSettings, Frame
 from discodso.baselines.decoupled import DecoupledSettings
 from discodso.baselines.genetic import GPSettings
 from discodso.baselines.random_search import RandomSettings, UniformProposer
-from discodso.baselines.skeletons import fill, skeleton_space, units_of
 from discodso.constraints import Constraint, DifferentLeaves
 from discodso.errors import InvalidDesignError, SettingsError
 from discodso.executors import Threads
 from discodso.runs import run_settings
 from discodso.sampling import sample
+from discodso.skeletons import fill, skeleton_space, units_of
 from discodso.tasks.bitstring import bitstring
 
 SMALL_DISCO = DisCoSettings(batch_size=10)

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from discodso.method import Method, MethodSettings, Metrics, Resumable
     from discodso.policy import PolicySettings
     from discodso.prefix import Prefix
+    from discodso.presets import preset
     from discodso.result import Failure, HistoryRow, Ranking, Result, Scored, StopReason
     from discodso.runs import resume, resume_policy
     from discodso.search import search
@@ -132,6 +133,7 @@ __all__ = [
     "UniformArity",
     "Violation",
     "__version__",
+    "preset",
     "resume",
     "resume_policy",
     "search",
@@ -199,6 +201,7 @@ _HOMES = {
     ),
     "policy": ("PolicySettings",),
     "prefix": ("Prefix",),
+    "presets": ("preset",),
     "result": (
         "Failure",
         "HistoryRow",

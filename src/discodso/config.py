@@ -24,6 +24,7 @@ from discodso.loop import Limits, Plan
 from discodso.method import MethodSettings
 from discodso.methods import method_kind
 from discodso.policy import PolicySettings
+from discodso.presets import PRESETS, preset
 from discodso.rundir import read_settings
 
 
@@ -286,12 +287,31 @@ def parse(data: Mapping[str, Any], where: str = "settings") -> RunSettings:
 
 
 def _method(where: str, data: Mapping[str, Any]) -> MethodSettings | None:
+    if data.get("kind", "disco") == "disco" and "preset" in data:
+        if data["preset"] not in PRESETS:
+            names = ", ".join(PRESETS)
+            raise SettingsError(f"{where}: method.preset must be one of {names}, got {data['preset']!r:.60}")
+        own = {key: value for key, value in data.items() if key not in ("kind", "preset")}
+        if data["preset"] == "default" and not own:
+            return None
+        data = _merged(asdict(preset(data["preset"])), own)
     model = _chosen(where, "method", data, _METHODS, "disco")
     table = _checked(where, "method", model, data)
     if isinstance(table, PythonMethodTable):
         return None
     built: MethodSettings = _built(where, "method", table)
     return built
+
+
+def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A table with other values for some keys, also of the tables inside it."""
+    named = {_OTHER_NAMES.get(("method", key), key): value for key, value in changes.items()}
+    inner = {
+        key: _merged(base[key], value)
+        for key, value in named.items()
+        if isinstance(value, Mapping) and isinstance(base.get(key), Mapping)
+    }
+    return {**base, **named, **inner}
 
 
 def _built(where: str, place: str, table: Table) -> Any:

@@ -13,12 +13,22 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
+from discodso.allocation import (
+    ELSEWHERE,
+    POLICY,
+    REFINEMENT,
+    VARIATION,
+    Allocation,
+    Origins,
+)
+from discodso.arrays import Ints
 from discodso.checks import require, require_integer, require_number, seed_sequence, settle_integers
 from discodso.design import Design, DesignBatch
 from discodso.elites import Elites, Niche, Pool
 from discodso.errors import DeclarationError
 from discodso.method import Metrics
 from discodso.policy import Policy, PolicySettings, Score, one_thread
+from discodso.refinement import Refinement
 from discodso.sampling import sample
 from discodso.space import Space
 from discodso.state import Arrays, State, generator_state, restore_generator
@@ -58,8 +68,14 @@ class DisCoSettings:
             them pay where an objective call costs more than a step.
         queue_recheck: share of a batch that evaluates good designs again, for noisy objectives. A design then
             joins the queue with its second reward, and the rewards of those in it are averaged.
+        queue_sample: how many of the queue, drawn at random, one update imitates; 0 for all of them.
         variation: share of a batch that are variations of designs of the queue: values moved, parts drawn anew by
-            the policy, exchanged, inserted or taken out. They teach as if the policy had drawn them.
+            the policy, exchanged, inserted or taken out.
+        refinement: share of a batch that refines the values of the best skeletons of the queue, by CMA-ES.
+        allocation: share calls between policy, variation and refinement, as far as they are on, by what each
+            earned lately instead of by the two shares above; see `allocation`.
+        off_policy: whether varied and refined designs take part in the policy gradient, as if the policy had drawn
+            them; without it they teach by the queue only.
         policy: the network and its distributions.
     """
 
@@ -76,13 +92,24 @@ class DisCoSettings:
     queue_niche_length: int = 0
     queue_steps: int = 1
     queue_recheck: float = 0.0
+    queue_sample: int = 0
     variation: float = 0.0
+    refinement: float = 0.0
+    allocation: bool = False
+    off_policy: bool = True
     policy: PolicySettings = field(default_factory=PolicySettings)
 
     def __post_init__(self) -> None:
         settle_integers(
             self,
-            {"batch_size": 1, "queue_size": 0, "queue_niche": 0, "queue_niche_length": 0, "queue_steps": 1},
+            {
+                "batch_size": 1,
+                "queue_size": 0,
+                "queue_niche": 0,
+                "queue_niche_length": 0,
+                "queue_steps": 1,
+                "queue_sample": 0,
+            },
         )
         require_number("learning_rate", self.learning_rate, above=0)
         require_number("entropy_coefficient", self.entropy_coefficient, least=0)
@@ -92,7 +119,10 @@ class DisCoSettings:
         require_number("queue_weight", self.queue_weight, least=0)
         require_number("queue_recheck", self.queue_recheck, least=0, most=0.5)
         require_number("variation", self.variation, least=0, most=0.9)
-        for name in ("queue_recheck", "variation"):
+        require_number("refinement", self.refinement, least=0, most=0.9)
+        both = self.variation + self.refinement
+        require("refinement", self.refinement, both <= 0.9, "at most 0.9 together with variation")
+        for name in ("queue_recheck", "variation", "refinement"):
             if getattr(self, name) and not self.queue_size:
                 raise DeclarationError(f"{name} needs a queue; set queue_size, for example to 50")
         require("policy", self.policy, isinstance(self.policy, PolicySettings), "a PolicySettings object")
@@ -131,6 +161,10 @@ class DisCo:
         self._rng = np.random.default_rng(samples)
         self._optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.settings.learning_rate)
         self._pool = Pool.empty(space)
+        self._sources: Ints = np.empty(0, np.int64)  # of the designs in the pool
+        self._origins = Origins(10 * self.batch_size)
+        self._refinement = Refinement()
+        self._allocation = Allocation()
         self._elites = Elites(
             Pool.empty(space),
             Pool.empty(space),
@@ -146,24 +180,47 @@ class DisCo:
         """The queue: the best designs seen, best first, with the means of their rewards."""
         return self._elites.members
 
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Of the next batch: policy, variation and refinement."""
+        s = self.settings
+        if s.allocation:
+            return self._allocation.shares((True, s.variation > 0, s.refinement > 0))
+        return 1 - s.variation - s.refinement, s.variation, s.refinement
+
     def ask(self, size: int | None = None) -> DesignBatch:
         """Designs to evaluate, a sequence of `Design`: drawn from the policy; with a queue perhaps also
-        designs to evaluate again, and variations."""
+        designs to evaluate again, refinements and variations."""
         count = self.batch_size if size is None else size
         require_integer("size", count, 1)
-        s, members = self.settings, self.elite
-        again = self._elites.to_recheck(int(s.queue_recheck * count))
-        varied = min(int(s.variation * count), count - len(again)) if len(members) > 1 else 0
-        with one_thread():
-            stepper, parts = self.policy.stepper(), [again]
-            if varied:
-                scripts = vary(self.space, members.designs, varied, self._rng)
-                parts.append(sample(self.space, stepper, varied, self._rng, scripts=scripts).designs)
-            rest = count - len(again) - varied
-            if rest:
-                parts.append(sample(self.space, stepper, rest, self._rng).designs)
+        members, rng = self.elite, self._rng
+        again = self._elites.to_recheck(int(self.settings.queue_recheck * count))
+        count -= len(again)
+        _, varied_share, refined_share = self.shares
+        varied, wanted = int(varied_share * count), int(refined_share * count)
+        parts = [again]
+        if wanted:
+            self._refinement, refined = self._refinement.ask(self.space, members, wanted, rng)
+            self._note(refined, REFINEMENT)
+            parts.append(refined)
+            count -= len(refined)
+            varied += wanted - len(refined) if varied else 0
+        varied = min(varied, count) if len(members) > 1 else 0
+        if count:
+            with one_thread():
+                scripts = vary(self.space, members.designs, varied, count, rng) if varied else None
+                drawn = sample(self.space, self.policy.stepper(), count, rng, scripts=scripts).designs
+            self._note(drawn.select(slice(0, varied)), VARIATION)
+            self._note(drawn.select(slice(varied, None)), POLICY)
+            parts.append(drawn)
         parts = [part for part in parts if len(part)]
         return parts[0] if len(parts) == 1 else DesignBatch.concatenate(parts)
+
+    def _note(self, designs: DesignBatch, source: int) -> None:
+        """Remember who proposed these designs, if anything depends on it."""
+        s = self.settings
+        if s.refinement or s.allocation or not s.off_policy:
+            self._origins.note(designs, source)
 
     def tell(
         self, designs: Sequence[Design], rewards: ArrayLike, weights: ArrayLike | None = None
@@ -191,10 +248,12 @@ class DisCo:
         if evidence.shape != told.shape or not (evidence > 0).all():
             raise DeclarationError("tell needs one positive weight for each design")
         self._pool = self._pool.join(Pool(batch, told, evidence))
+        self._sources = np.concatenate((self._sources, self._origins.take(batch)))
         if len(self._pool) < self.batch_size:
             return None
         pool, self._pool = self._pool, Pool.empty(self.space)
-        return self._update(pool)
+        sources, self._sources = self._sources, self._sources[:0]
+        return self._update(pool, sources)
 
     def _step(self, loss: torch.Tensor) -> float:
         """One step of the optimiser; the norm of the gradient."""
@@ -216,9 +275,15 @@ class DisCo:
         pools = {"pool": self._pool, "queue": self._elites.members, "waiting": self._elites.waiting}
         for place, pool in pools.items():
             arrays |= {f"{place}/{name}": array for name, array in pool.to_arrays().items()}
+        arrays |= {f"origins/{name}": array for name, array in self._origins.to_arrays().items()}
+        arrays["sources"] = self._sources.copy()
+        refinement = self._refinement.to_state()
+        arrays |= {f"refinement/{name}": array for name, array in refinement.arrays.items()}
         return State(
             arrays,
             {
+                "refinement": refinement.data,
+                "allocation": asdict(self._allocation),
                 "updates": self.updates,
                 "baseline": asdict(self.baseline),
                 "random": generator_state(self._rng),
@@ -227,9 +292,8 @@ class DisCo:
 
     def restore(self, state: State) -> None:
         """Go on from a state of a method with the same space and settings."""
-        whole = State(
-            state.arrays, {part: {} for part in ("policy", "optimiser", "pool", "queue", "waiting")}
-        )
+        places = ("policy", "optimiser", "pool", "queue", "waiting", "origins")
+        whole = State(state.arrays, {**state.data, **{part: {} for part in places}})
         weights = {name: torch.from_numpy(a.copy()) for name, a in whole.part("policy").arrays.items()}
         try:
             self.policy.load_state_dict(weights)
@@ -248,23 +312,33 @@ class DisCo:
             Pool.of_arrays(self.space, whole.part(place).arrays) for place in ("pool", "queue", "waiting")
         )
         self._elites = replace(self._elites, members=members, waiting=waiting)
+        self._origins.restore(whole.part("origins").arrays)
+        self._sources = state.arrays["sources"].astype(np.int64)
+        if len(self._sources) != len(self._pool):
+            raise ValueError("sources that are not as many as designs")
+        self._refinement = Refinement.of_state(whole.part("refinement"))
+        earned, calls = (tuple(state.data["allocation"][key]) for key in ("earned", "calls"))
+        self._allocation = Allocation(earned, calls)
         self.updates = int(state.data["updates"])
         self.baseline = Baseline(**state.data["baseline"])
         restore_generator(self._rng, state.data["random"])
 
-    def _update(self, pool: Pool) -> Metrics:
+    def _update(self, pool: Pool, sources: Ints) -> Metrics:
         if not np.isfinite(pool.rewards).any():
             return Metrics(kept=0)
         s = self.settings
+        taught = pool if s.off_policy else pool.select((sources == POLICY) | (sources == ELSEWHERE))
+        if not np.isfinite(taught.rewards).any():  # of the policy nothing has worked
+            taught = pool
         chosen = select(
-            pool.rewards, s.risk_factor, self.baseline, s.baseline_coefficient, s.normalise_advantages
+            taught.rewards, s.risk_factor, self.baseline, s.baseline_coefficient, s.normalise_advantages
         )
         self.baseline = chosen.baseline
-        teachers = pool.designs.select(chosen.kept)
+        teachers = taught.designs.select(chosen.kept)
         kept = len(teachers)
         if s.queue_size:
-            self._elites = self._elites.add(pool, int(s.queue_recheck * self.batch_size))
-            teachers = DesignBatch.concatenate((teachers, self.elite.designs))
+            self._take_in(pool, sources)
+            teachers = DesignBatch.concatenate((teachers, self._imitated()))
         imitated = len(teachers) > kept
         with one_thread(), torch.enable_grad():
             trace = replay(self.space, teachers)
@@ -289,3 +363,20 @@ class DisCo:
             entropy=float(elite.entropy.detach().mean()),
             gradient_norm=norm,
         )
+
+    def _take_in(self, pool: Pool, sources: Ints) -> None:
+        """Let a batch into the queue, and those who proposed it learn what came of it."""
+        s, before = self.settings, self._elites
+        self._elites = before.add(pool, int(s.queue_recheck * self.batch_size))
+        if s.allocation:
+            self._allocation = self._allocation.after(sources, self._elites.entered(before, pool))
+        if s.refinement:
+            refined = pool.select(sources == REFINEMENT)
+            self._refinement = self._refinement.tell(self.space, refined, self.elite)
+
+    def _imitated(self) -> DesignBatch:
+        """Designs of the queue that this update imitates."""
+        designs, count = self.elite.designs, self.settings.queue_sample
+        if not count or len(designs) <= count:
+            return designs
+        return designs.select(np.sort(self._rng.choice(len(designs), count, replace=False)))

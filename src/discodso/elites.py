@@ -124,11 +124,24 @@ class Elites:
         news = batch.select(~again & (batch.rewards > line))
         return replace(self, members=members, waiting=left.join(news).best_distinct(places))
 
+    def entered(self, before: Elites, batch: Pool) -> Floats:
+        """float[B]: 1 / (1 + rank) for each design of a batch that is a member now and was none before, else 0.
+        With `recheck` it is enough to wait for membership."""
+        now = {**_ranks(self.waiting), **_ranks(self.members)}
+        old = {*_ranks(before.waiting), *_ranks(before.members)}
+        # A design counts once, however often the batch has it.
+        ranks = [now.pop(key, None) if key not in old else None for key in batch.designs.keys()]  # noqa: SIM118
+        return np.array([0.0 if rank is None else 1 / (1 + rank) for rank in ranks])
+
     def to_recheck(self, places: int) -> DesignBatch:
         """Designs to evaluate again: those that wait, then the members with the least evidence."""
         least = np.argsort(self.members.weights, kind="stable")
         designs = DesignBatch.concatenate((self.waiting.designs, self.members.designs.select(least)))
         return designs.select(slice(0, places))
+
+
+def _ranks(pool: Pool) -> dict[bytes, int]:
+    return {key: rank for rank, key in enumerate(pool.designs.keys())}
 
 
 def _averaged(pool: Pool) -> Pool:

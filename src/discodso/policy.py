@@ -42,7 +42,8 @@ class PolicySettings:
         cell: "lstm" or "gru".
         layers, units: size of the recurrent network.
         inputs: what the network is shown of the slot, from "previous", "parent", "sibling" (token and value
-            each) and "position"; None for the first three in trees and the first in sequences.
+            each) and "position"; "neighbours" are the first three in trees and the first in sequences, and so
+            is None.
         distribution: "normal" is truncated wherever bounds are finite; "uniform" draws values evenly from
             finite bounds and learns tokens only.
         scale: of the normal distribution, in coordinates (1 is the width of a finite range).
@@ -75,9 +76,10 @@ class PolicySettings:
         if self.inputs is not None:
             names = (self.inputs,) if isinstance(self.inputs, str) else tuple(self.inputs)
             object.__setattr__(self, "inputs", names)
-            unknown = [name for name in self.inputs if name not in (*NEIGHBOURS, "position")]
+            choices = (*NEIGHBOURS, "neighbours", "position")
+            unknown = [name for name in self.inputs if name not in choices]
             if unknown or len(set(self.inputs)) != len(self.inputs):
-                known = ", ".join((*NEIGHBOURS, "position"))
+                known = ", ".join(choices)
                 raise DeclarationError(f"inputs must be distinct names from {known}, got {self.inputs!r}")
 
 
@@ -160,8 +162,10 @@ class Policy(nn.Module):
         self.tokens = len(space.library)
         self.parameters_count = len(space.library.parametrised_ids)
         self.positions = space.grammar.max_positions
-        default = ("previous",) if space.grammar.chain else NEIGHBOURS
-        names = default if settings.inputs is None else settings.inputs
+        names = ("neighbours",) if settings.inputs is None else settings.inputs
+        if "neighbours" in names:
+            usual = NEIGHBOURS[:1] if space.grammar.chain else NEIGHBOURS
+            names = (*usual, *(name for name in names if name not in usual))
         self.neighbours = np.array([NEIGHBOURS.index(n) for n in names if n in NEIGHBOURS], dtype=np.int64)
         self.with_position = "position" in names
         inputs = len(self.neighbours) * (self.tokens + 1) + self.with_position * self.positions

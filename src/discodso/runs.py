@@ -26,6 +26,7 @@ from discodso.dispatch import Executor
 from discodso.errors import DeclarationError, DiscodsoError, SettingsError
 from discodso.executors import make_executor
 from discodso.method import MethodSettings
+from discodso.presets import preset
 from discodso.result import Result
 from discodso.rundir import SETTINGS, read_settings, require_run_folder
 from discodso.search import continue_search, start_search
@@ -69,9 +70,11 @@ def run_settings(settings: RunSettings, *, out: str | Path | None = None, callba
     with ExitStack() as stack:
         task = build_task(settings, stack)
         executor = _executor(settings, stack)
+        method = settings.method or preset(noisy=task.stochastic)
+        settings = replace(settings, method=method)  # for the record
         result = start_search(
             task,
-            settings.method or DisCoSettings(),
+            method,
             settings.plan,
             initial_designs=settings.initial_designs,
             callback=callback,
@@ -169,7 +172,7 @@ def resume_run(
         result, note = continue_search(
             path,
             task,
-            chosen or DisCoSettings(),
+            chosen or preset("paper"),  # that of folders which do not say
             settings.plan,
             initial_designs=settings.initial_designs,
             callback=callback,

@@ -13,13 +13,14 @@ from discodso import checkpoint
 from discodso.callbacks import Callbacks
 from discodso.checks import require
 from discodso.design import Design, DesignBatch
-from discodso.disco import DisCoSettings
 from discodso.dispatch import Executor
 from discodso.errors import CheckpointError, DeclarationError
 from discodso.evaluation import Evaluator
 from discodso.loop import KIND, Limits, Plan, Run, Standing
 from discodso.method import MethodSettings
 from discodso.methods import method_kind
+from discodso.presets import Preset
+from discodso.presets import preset as settings_by_name
 from discodso.result import Result
 from discodso.rundir import RunFolder, require_unused
 from discodso.task import Task
@@ -34,6 +35,7 @@ def search(
     budget: int,
     seed: int = 0,
     method: MethodSettings | None = None,
+    preset: Preset | None = None,
     initial_designs: Sequence[Design] = (),
     target: float | None = None,
     patience: int | None = None,
@@ -54,7 +56,9 @@ def search(
         task: the space and the objective.
         budget: objective calls to spend; failed calls count.
         seed: the same seed gives the same run.
-        method: settings of the method; DisCo with the paper's hyperparameters by default.
+        method: settings of the method; those of the preset by default.
+        preset: "default", DisCo with all that makes it stronger, or "paper", with the paper's hyperparameters and
+            nothing else; see `preset`.
         initial_designs: designs to evaluate first and to learn from.
         target: stop at a reward of at least this.
         patience: stop after so many calls without a better design; looked at after every batch.
@@ -74,7 +78,9 @@ def search(
 
     Ctrl-C ends the search and returns what was found.
     """
-    settings = DisCoSettings() if method is None else method
+    if method is not None and preset is not None:
+        raise DeclarationError("give search a method or a preset, not both")
+    settings = method or settings_by_name(preset or "default", noisy=_is_noisy(task))
     limits = Limits(budget, target, patience, time_limit)
     plan = Plan(limits, seed, top, raise_on_failure, overlap, checkpoint_seconds, design_seconds, chunk_size)
     return start_search(
@@ -187,6 +193,10 @@ def method_record(method: MethodSettings) -> dict[str, Any]:
     if kind is not None and is_dataclass(method) and not isinstance(method, type):
         return {"kind": kind, **asdict(method)}
     return {"kind": "python", "name": type(method).__name__}
+
+
+def _is_noisy(task: Task) -> bool:
+    return isinstance(task, Task) and task.stochastic
 
 
 def _require_parts(task: Any, method: Any) -> None:

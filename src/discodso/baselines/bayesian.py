@@ -21,12 +21,12 @@ import torch
 from numpy.typing import ArrayLike
 
 from discodso.arrays import Bools, Floats, Ints
-from discodso.baselines.skeletons import fill, keeps_rules, skeleton_space, unit_limits, units_of
 from discodso.checks import require, require_integer, require_number, seed_sequence, settle_integers
 from discodso.design import Design, DesignBatch
 from discodso.errors import DeadEndError, DiscodsoError
 from discodso.method import Metrics
 from discodso.policy import one_thread
+from discodso.skeletons import fill, keeps_rules, skeleton_space, unit_limits, units_of
 from discodso.space import Space
 from discodso.state import State, generator_state, restore_generator
 from discodso.trace import replay

@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike
 from discodso.arrays import Bools, Floats, Ints
 from discodso.baselines import inner
 from discodso.baselines.genetic import GPSettings
-from discodso.baselines.skeletons import fill, parameters, skeleton_space, unit_limits
 from discodso.baselines.threads import one_blas_thread
 from discodso.checks import (
     require,
@@ -33,6 +32,7 @@ from discodso.design import Design, DesignBatch
 from discodso.disco import DisCoSettings
 from discodso.errors import DeadEndError
 from discodso.method import Method, Metrics, Resumable
+from discodso.skeletons import fill, parameters, skeleton_space, unit_limits
 from discodso.space import Space
 from discodso.state import Arrays, State, generator_state, restore_generator
 from discodso.trace import replay

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -51,6 +52,18 @@ class Landscape(StrEnum):
     f2 = "f2"
 
 
+class PresetName(StrEnum):
+    """Settings by name."""
+
+    default = "default"
+    paper = "paper"
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 @run.command("file", hidden=True)
 def run_file(
     settings: Annotated[Path, typer.Argument(help="Settings file, TOML.")],
@@ -78,14 +91,15 @@ def run_bitstring(
     objective: Annotated[Landscape, typer.Option(help="f1 has many local maxima, f2 jumps.")] = Landscape.f1,
     calls: Annotated[int, typer.Option(help="Objective calls to spend.")] = 50_000,
     seed: Annotated[int, typer.Option(help="Decides the hidden solution and the run.")] = 0,
-    batch_size: Annotated[int, typer.Option(help="Designs for one update.")] = 100,
-    learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 0.001,
-    risk_factor: Annotated[float, typer.Option(help="Share of a batch that teaches.")] = 0.2,
-    entropy: Annotated[float, typer.Option(help="Weight of the entropy bonus.")] = 0.01,
-    learn_scale: Annotated[bool, typer.Option(help="Let the network set the scale of values.")] = False,
-    position: Annotated[bool, typer.Option(help="Show the network the position.")] = False,
-    queue_size: Annotated[int, typer.Option(help="Best designs to imitate as well.")] = 0,
-    queue_weight: Annotated[float, typer.Option(help="Weight of that imitation.")] = 1.0,
+    preset: Annotated[PresetName, typer.Option(help="Settings to begin from.")] = PresetName.default,
+    batch_size: Annotated[int | None, typer.Option(help="Designs for one update.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Of Adam.")] = None,
+    risk_factor: Annotated[float | None, typer.Option(help="Share of a batch that teaches.")] = None,
+    entropy: Annotated[float | None, typer.Option(help="Weight of the entropy bonus.")] = None,
+    learn_scale: Annotated[bool | None, typer.Option(help="Let the network set the scale of values.")] = None,
+    position: Annotated[bool | None, typer.Option(help="Show the network the position.")] = None,
+    queue_size: Annotated[int | None, typer.Option(help="Best designs to imitate as well.")] = None,
+    queue_weight: Annotated[float | None, typer.Option(help="Weight of that imitation.")] = None,
     out: Out = None,
     checkpoint_seconds: CheckpointSeconds = 60.0,
     as_json: Json = False,
@@ -94,20 +108,22 @@ def run_bitstring(
 ) -> None:
     """The paper's parameterised bitstring task: find hidden bits and hidden numbers."""
     from discodso.config import BitstringTable, ExecutorTable, RunSettings
-    from discodso.disco import DisCoSettings
     from discodso.loop import Limits, Plan
-    from discodso.policy import PolicySettings
+    from discodso.presets import preset as settings_by_name
     from discodso.runs import run_settings
 
-    method = DisCoSettings(
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        risk_factor=risk_factor,
-        entropy_coefficient=entropy,
-        queue_size=queue_size,
-        queue_weight=queue_weight,
-        policy=PolicySettings(learn_scale=learn_scale, inputs=("previous", "position") if position else None),
-    )
+    base = settings_by_name(preset.value)
+    given = {
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "risk_factor": risk_factor,
+        "entropy_coefficient": entropy,
+        "queue_size": queue_size,
+        "queue_weight": queue_weight,
+    }
+    inputs = None if position is None else ("neighbours", "position")[: 1 + position]
+    network = {"learn_scale": learn_scale, "inputs": inputs}
+    method = replace(base, policy=replace(base.policy, **_given(network)), **_given(given))
     plan = Plan(Limits(calls), seed, checkpoint_seconds=checkpoint_seconds)
     # Without pydantic's checks: the task has its own, whose words are those of its options.
     task = BitstringTable.model_construct(length=length, alpha=alpha, objective=objective.value)

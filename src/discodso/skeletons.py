@@ -80,6 +80,9 @@ def fill(space: Space, skeletons: DesignBatch, units: Floats) -> tuple[DesignBat
 
 def units_of(space: Space, designs: DesignBatch) -> Floats:
     """units[B, T] of designs; `fill` gives the designs back, up to rounding."""
+    if _blind_to_values(space):
+        z = space.library.coordinates.to_z(designs.tokens, designs.values)
+        return np.where(parameters(space, designs.tokens), z, np.nan)
     units = np.full(designs.tokens.shape, np.nan)
     for step in _walk(space, designs, designs.values):
         z = space.library.coordinates.to_z(step.tokens, designs.values[step.rows, step.position])

@@ -1,0 +1,36 @@
+"""DisCo's settings by name: the paper's, and the ones that search uses if none are given."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from discodso.checks import require_one_of
+from discodso.disco import DisCoSettings
+from discodso.policy import PolicySettings
+
+Preset = Literal["default", "paper"]
+PRESETS: tuple[Preset, ...] = ("default", "paper")
+
+
+def preset(name: Preset = "default", *, noisy: bool = False) -> DisCoSettings:
+    """Settings by name.
+
+    Args:
+        name: "paper" has the hyperparameters of the paper and nothing else. "default" keeps an archive of the best
+            designs, learns from it, varies its designs and refines their values, and shares the calls between
+            these by what each earns; benchmarks/results/defaults.md has what each part is worth.
+        noisy: whether rewards are noisy; good designs of "default" are then evaluated again before they count.
+    """
+    require_one_of("preset", name, PRESETS)
+    if name == "paper":
+        return DisCoSettings()
+    return DisCoSettings(
+        queue_size=50,
+        queue_niche=5,
+        queue_sample=20,
+        queue_recheck=0.2 if noisy else 0.0,
+        variation=0.35,
+        refinement=0.3,
+        allocation=True,
+        policy=PolicySettings(learn_scale=True, min_scale=0.01, inputs=("neighbours", "position")),
+    )

@@ -1,0 +1,105 @@
+"""Presets: the paper's settings stay what they are, to the bit; the default is what search uses."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from spaces import decision_tree, mixed_sequence
+
+from discodso import (
+    DeclarationError,
+    Design,
+    DisCo,
+    DisCoSettings,
+    SettingsError,
+    Task,
+    preset,
+    resume,
+    search,
+)
+from discodso.config import parse
+from discodso.tasks.bitstring import bitstring
+
+TASK = bitstring(6, 0.5, "f1", 1)
+
+
+@pytest.mark.parametrize(
+    ("space", "mark"),
+    [
+        (mixed_sequence(), "0992e6fb494ca55e"),
+        (decision_tree(), "b4712810d319b7e7"),
+        (bitstring().space, "f2e8119f3a4841a4"),
+    ],
+    ids=["mixed sequence", "decision tree", "bitstring"],
+)
+def test_the_papers_preset_asks_for_the_designs_that_it_always_did(space, mark):
+    """Marks from before there was another preset."""
+    method, seen = DisCo(space, preset("paper"), seed=7), hashlib.sha256()
+    for _ in range(8):
+        batch = method.ask()
+        seen.update(np.ascontiguousarray(batch.tokens).tobytes())
+        seen.update(np.round(np.nan_to_num(batch.values), 6).tobytes())
+        method.tell(batch, np.nansum(np.tanh(batch.values), axis=1) - 0.1 * batch.lengths)
+    assert seen.hexdigest()[:16] == mark
+
+
+def test_the_papers_preset_is_disco_as_it_is():
+    assert preset("paper") == DisCoSettings()
+    with pytest.raises(DeclarationError, match="preset must be one of 'default', 'paper'"):
+        preset("strong")
+
+
+def test_search_uses_the_default_and_knows_the_other():
+    def best(**more):
+        return search(TASK, budget=600, seed=0, **more).top
+
+    assert best() == best(preset="default") == best(method=preset("default"))
+    assert best(preset="paper") == best(method=DisCoSettings())
+    assert best() != best(preset="paper")
+    with pytest.raises(DeclarationError, match="a method or a preset, not both"):
+        best(preset="paper", method=DisCoSettings())
+
+
+def test_noisy_tasks_evaluate_good_designs_again():
+    def objective(design: Design, seed: int) -> float:
+        return len(design) + np.random.default_rng(seed).normal()
+
+    result = search(Task(decision_tree(), objective, stochastic=True), budget=600)
+    assert any(scored.weight > 1 for scored in result.top)
+
+
+def settings_with(**method):
+    return parse({"task": {"kind": "bitstring"}, "run": {"budget": 100}, "method": method}).method
+
+
+def test_settings_files_name_presets_and_change_them():
+    assert settings_with(preset="paper") == DisCoSettings()
+    assert settings_with(preset="default") is None  # as if nothing were said
+    changed = settings_with(preset="default", epsilon=0.3, policy={"units": 8})
+    assert asdict(changed) == {
+        **asdict(preset("default")),
+        "risk_factor": 0.3,
+        "policy": {**asdict(preset("default").policy), "units": 8},
+    }
+    with pytest.raises(SettingsError, match=r"method\.preset must be one of default, paper, got 'papr'"):
+        settings_with(preset="papr")
+    with pytest.raises(SettingsError, match="preset is not a setting"):
+        settings_with(kind="random", preset="paper")
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("noisy", [False, True])
+def test_the_default_is_resumed_exactly(tmp_path, overlap, noisy):
+    def objective(design, seed=0):
+        return -sum((v - 0.7) ** 2 for v in design.values if v is not None) + 0.01 * noisy * (seed % 97)
+
+    task = Task(decision_tree(), objective, stochastic=noisy)
+    whole = search(task, budget=1500, seed=3, overlap=overlap)
+    for budget in (250, 777):
+        search(task, budget=budget, seed=3, overlap=overlap, out=tmp_path / str(budget))
+        resumed = resume(tmp_path / str(budget), budget=1500, task=task)
+        assert resumed.top == whole.top
+        assert [row.best for row in resumed.history] == [row.best for row in whole.history]
