@@ -25,6 +25,8 @@ def preset(name: Preset = "default", *, noisy: bool = False) -> DisCoSettings:
     if name == "paper":
         return DisCoSettings()
     return DisCoSettings(
+        learning_rate=0.005,
+        entropy_coefficient=0.05,
         queue_size=50,
         queue_niche=5,
         queue_sample=20,
