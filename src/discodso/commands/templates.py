@@ -34,7 +34,7 @@ preset = "default"         # or "paper": the paper's hyperparameters and nothing
 # queue_size = 50          # best designs to keep, imitate, vary and refine
 # queue_recheck = 0.2      # share of a batch that evaluates good designs again, for noisy rewards
 
-# [method.policy]
+[method.policy]
 # cell = "lstm"            # or "gru"
 # units = 32
 """
