@@ -292,7 +292,7 @@ def _method(where: str, data: Mapping[str, Any]) -> MethodSettings | None:
         if data["preset"] not in PRESETS:
             names = ", ".join(PRESETS)
             raise SettingsError(f"{where}: method.preset must be one of {names}, got {data['preset']!r:.60}")
-        own = {key: value for key, value in data.items() if key not in ("kind", "preset")}
+        own = {key: value for key, value in data.items() if key not in ("kind", "preset") and value != {}}
         if data["preset"] == "default" and not own:
             return None
         data = _merged(asdict(preset(data["preset"])), own)
