@@ -80,12 +80,13 @@ def search(
     """
     if method is not None and preset is not None:
         raise DeclarationError("give search a method or a preset, not both")
-    settings = method or settings_by_name(preset or "default", **_traits(task))
+    if method is None:
+        method = settings_by_name(preset or "default", **_traits(task))
     limits = Limits(budget, target, patience, time_limit)
     plan = Plan(limits, seed, top, raise_on_failure, overlap, checkpoint_seconds, design_seconds, chunk_size)
     return start_search(
         task,
-        settings,
+        method,
         plan,
         initial_designs=initial_designs,
         callback=callback,

@@ -23,6 +23,7 @@ FRESH = -2  # in place of a token: the policy draws it, and all below it
 _END = -1
 _SPREADS = (0.002, 0.3)  # of varied values, in coordinates; even on the logarithm
 _SHARE_OF_VALUES = 0.3  # that one variation changes
+_BOTH = 0.3  # of variations of tokens also move values
 
 # A script as a list: token id or FRESH, value (NaN: the policy draws it), step from that value in coordinates.
 Entry = tuple[int, float, float]
@@ -129,6 +130,9 @@ def vary(space: Space, parents: DesignBatch, count: int, size: int, rng: np.rand
 
     operators = own.choices(_OPERATORS, _WEIGHTS, k=count)
     varied = [operator(space, pick(), pick(), own) for operator in operators]
+    for row, operator in enumerate(operators):
+        if operator is not vary_values and own.random() < _BOTH:
+            varied[row] = _moved(varied[row], own) or varied[row]
     return Scripts.of(space, [*varied, *([] for _ in range(size - count))])
 
 
@@ -153,15 +157,20 @@ def _part(space: Space, script: Script, rng: random.Random) -> tuple[int, int]:
 
 def vary_values(space: Space, own: Script, other: Script, rng: random.Random) -> Script:
     """Some values move a little."""
-    places = [at for at, (_, value, _) in enumerate(own) if value == value]
+    return _moved(own, rng) or replace_part(space, own, other, rng)
+
+
+def _moved(script: Script, rng: random.Random) -> Script:
+    """With other values, one at least; empty if there is none."""
+    places = [at for at, (_, value, _) in enumerate(script) if value == value]
     if not places:
-        return replace_part(space, own, other, rng)
+        return []
     spread = math.exp(rng.uniform(math.log(_SPREADS[0]), math.log(_SPREADS[1])))
     moved = {rng.choice(places)}
     moved |= {at for at in places if rng.random() < _SHARE_OF_VALUES}
     return [
-        (token, value, rng.gauss(0.0, spread) if at in moved else 0.0)
-        for at, (token, value, _) in enumerate(own)
+        (token, value, rng.gauss(0.0, spread) if at in moved else step)
+        for at, (token, value, step) in enumerate(script)
     ]
 
 
@@ -185,13 +194,19 @@ def cross(space: Space, own: Script, other: Script, rng: random.Random) -> Scrip
 
 
 def change_token(space: Space, own: Script, other: Script, rng: random.Random) -> Script:
-    """One token becomes another with as many children; the policy draws its value."""
+    """One token becomes another with as many children; its value keeps its place in the range, or the policy
+    draws it."""
     at, _ = _part(space, own, rng)
-    opens = space.grammar.opens
-    alike = [k for k in np.flatnonzero(opens == opens[own[at][0]]).tolist() if k != own[at][0]]
+    opens, (old, value, _) = space.grammar.opens, own[at]
+    alike = [k for k in np.flatnonzero(opens == opens[old]).tolist() if k != old]
     if not alike:
         return replace_part(space, own, other, rng)
-    return [*own[:at], (rng.choice(alike), np.nan, 0.0), *own[at + 1 :]]
+    token = rng.choice(alike)
+    kept = np.nan
+    if value == value and space.library.parametrised[token] and rng.random() < 0.5:
+        c = space.library.coordinates
+        kept = float(c.to_value(np.array([token]), c.to_z(np.array([old]), np.array([value])))[0])
+    return [*own[:at], (token, kept, 0.0), *own[at + 1 :]]
 
 
 def insert(space: Space, own: Script, other: Script, rng: random.Random) -> Script:
