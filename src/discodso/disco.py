@@ -21,7 +21,7 @@ from discodso.allocation import (
     Allocation,
     Origins,
 )
-from discodso.arrays import Floats, Ints
+from discodso.arrays import Bools, Floats, Ints
 from discodso.checks import require, require_integer, require_number, seed_sequence, settle_integers
 from discodso.design import Design, DesignBatch
 from discodso.elites import Elites, Niche, Pool
@@ -228,7 +228,7 @@ class DisCo:
         """The best designs with values, one for each skeleton; see `Refining`."""
         rows: list[int] = []
         most = round(self.settings.task_refinement * len(designs))
-        valued = np.isfinite(designs.values).any(axis=1).tolist()
+        valued: Bools = np.asarray(np.isfinite(designs.values).any(axis=1))
         skeletons, seen = designs.skeletons(), set()
         for row in np.argsort(-rewards, kind="stable").tolist():
             if len(rows) >= most or not np.isfinite(rewards[row]):
