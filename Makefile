@@ -6,7 +6,7 @@ REPORT := demo-report
 RUNS := $(addprefix $(REPORT)/,cartpole ladder equation bitstring)
 
 .PHONY: demo test test-browser test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression bench-executors \
-	bench-control policies reproduce clean help
+	bench-control bench-defaults policies reproduce clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -34,8 +34,8 @@ demo: $(VENV)/installed  ## search an equation, a tree policy, a filter and a bi
 	$(BIN)/discodso fit examples/data/stopping_distance.csv --target distance --plot $(REPORT)/equation.png \
 		--out $(REPORT)/equation
 	@echo "== The paper's parameterised bitstring: hidden bits and hidden numbers =="
-	$(BIN)/discodso run bitstring --length 10 --alpha 0.9 --objective f1 --calls 50000 --seed 0 \
-		--learning-rate 0.006 --risk-factor 0.1 --entropy 0.1 --learn-scale --position --out $(REPORT)/bitstring
+	$(BIN)/discodso run bitstring --length 10 --alpha 0.9 --objective f1 --calls 20000 --seed 0 \
+		--out $(REPORT)/bitstring
 	@echo "== All of it to look at: open this file in a browser =="
 	@$(BIN)/discodso report $(RUNS) --out $(REPORT)/report.html
 
@@ -103,6 +103,9 @@ $(VENV)/installed-executors: $(VENV)/installed
 
 bench-bitstring: $(VENV)/installed  ## learning on the bitstring task, 5 seeds
 	$(BIN)/python benchmarks/bitstring.py
+
+bench-defaults: $(VENV)/installed-baselines  ## the default beside the paper's settings, and what each part is worth (an hour)
+	$(BIN)/python benchmarks/defaults.py
 
 clean:  ## remove what was built, the environment included
 	rm -rf $(VENV) $(REPORT) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

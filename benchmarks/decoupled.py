@@ -42,7 +42,7 @@ def measure(calls: int) -> dict[str, float]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--calls", type=int, default=500_000)
-    found = measure(parser.parse_args().calls)
+    found = {"command": "python benchmarks/decoupled.py", **measure(parser.parse_args().calls)}
     print(json.dumps(found, indent=1))
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "decoupled.json").write_text(json.dumps(found, indent=1) + "\n")

@@ -12,17 +12,7 @@ import argparse
 
 import numpy as np
 
-from discodso import (
-    Design,
-    DisCoSettings,
-    ForbiddenChild,
-    OpenSequence,
-    PolicySettings,
-    Space,
-    Task,
-    Token,
-    search,
-)
+from discodso import Design, ForbiddenChild, OpenSequence, Space, Task, Token, search
 
 IMPEDANCE = 50.0  # ohms, of source and load
 FREQUENCIES = np.logspace(5, 7, 61)  # Hz
@@ -69,13 +59,6 @@ def ladder_task(wanted: np.ndarray, max_elements: int = 8) -> Task:
     return Task(space, objective, name="ladder filter")
 
 
-SETTINGS = DisCoSettings(
-    learning_rate=0.01,
-    entropy_coefficient=0.03,
-    policy=PolicySettings(learn_scale=True, inputs=("previous", "position")),
-)
-
-
 def plot(wanted: np.ndarray, design: Design, path: str) -> None:
     """Wanted and found response, as a picture."""
     import matplotlib
@@ -110,9 +93,7 @@ def main(arguments: list[str] | None = None) -> float:
     parser.add_argument("--out", metavar="FOLDER", help="folder for the run; `discodso report` shows it")
     options = parser.parse_args(arguments)
     wanted = butterworth()
-    result = search(
-        ladder_task(wanted), budget=options.calls, seed=options.seed, method=SETTINGS, out=options.out
-    )
+    result = search(ladder_task(wanted), budget=options.calls, seed=options.seed, out=options.out)
     assert result.best is not None
     design = result.best.design
     error = np.sqrt(np.mean((decibels(response(design)) - decibels(wanted)) ** 2))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from spaces import decision_tree
 
-from discodso import Design, DisCo, DisCoSettings, FixedSequence, Space, Task, Token, search
+from discodso import Design, DisCo, DisCoSettings, FixedSequence, OpenSequence, Space, Task, Token, search
 from discodso.elites import Elites, Niche, Pool
 from discodso.errors import DeclarationError
 from discodso.result import Ranking
@@ -133,3 +133,15 @@ def test_weights_are_checked():
     disco = DisCo(SPACE, DisCoSettings(batch_size=5))
     with pytest.raises(DeclarationError, match="positive weight"):
         disco.tell(disco.ask(2), [1.0, 2.0], [1.0, 0.0])
+
+
+def test_at_equal_rewards_the_shorter_design_stands_first():
+    space = Space([Token("x", range=(0, 1))], OpenSequence(1, 5))
+    by_length = {n: Design.of(*(("x", 0.5),) * n) for n in (1, 2, 3)}
+    batch = space.encode([by_length[n] for n in (3, 1, 2)])
+    kept = Pool(batch, np.ones(3), np.ones(3)).best_distinct(2)
+    assert list(kept.designs) == [by_length[1], by_length[2]]
+    ranking = Ranking(2)
+    for row in range(3):
+        ranking.add(batch.select(slice(row, row + 1)), np.ones(1), row)
+    assert [s.design for s in ranking.top] == [by_length[1], by_length[2]]

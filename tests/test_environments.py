@@ -14,7 +14,7 @@ from trees import decision, plain_return, tree
 
 from discodso.errors import DeclarationError
 from discodso.tasks.control.environments import STEP_LIMIT, as_environment, describe
-from discodso.tasks.control.episodes import open_runner
+from discodso.tasks.control.episodes import open_runner, paired_returns
 from discodso.tasks.control.simulators import simulator_for
 from discodso.tasks.control.task import tree_space
 from discodso.tasks.control.tree import Environment
@@ -253,10 +253,12 @@ def test_without_a_step_limit_episodes_are_cut_off(walk):
     found = walk(max_episode_steps=None, length=None)
     assert found.max_steps == STEP_LIMIT
     assert found.ranges[1][1] >= 9999
-    with open_runner(found.environment, 1, max_steps=7) as runner:
-        assert runner.max_steps == 7
-    with open_runner(found.environment, 1) as runner:
-        assert runner.max_steps == STEP_LIMIT
+    env, policy = gymnasium.make(found.environment.id, disable_env_checker=True), tree(1)
+    for limit in (7, None):
+        with open_runner(found.environment, 1, max_steps=limit) as runner:
+            returns = paired_returns([policy], runner, np.arange(2))[0]
+        steps = STEP_LIMIT if limit is None else limit
+        assert returns.tolist() == [plain_return(env, policy.to_dict(), seed, limit=steps) for seed in (0, 1)]
 
 
 def test_names_of_a_family_are_used_only_where_they_fit():

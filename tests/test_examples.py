@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import ladder_filter
+import mirror_coating
 import numpy as np
 import pytest
 import stopping_distance
@@ -31,9 +32,25 @@ def test_the_ladder_task_passes_the_checks():
 def test_a_small_search_finds_a_low_pass(tmp_path, capsys):
     picture = tmp_path / "ladder.png"
     reward = ladder_filter.main(["--calls", "3000", "--plot", str(picture)])
-    assert reward > 0.15
+    assert reward > 0.6
     assert "elements" in capsys.readouterr().out
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_mirror_coating_is_a_sound_task(tmp_path, capsys):
+    check_task(mirror_coating.coating_task())
+    picture = tmp_path / "mirror.png"
+    assert mirror_coating.main(["--calls", "2000", "--plot", str(picture)]) > 0.8
+    assert "layers" in capsys.readouterr().out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_reflectance_of_films_that_everybody_knows():
+    bare = mirror_coating.reflectance(np.array([[1.38]]), np.array([[0.0]]))
+    np.testing.assert_allclose(bare, (0.52 / 2.52) ** 2)
+    quarter = mirror_coating.reflectance(np.array([[1.38]]), np.array([[550 / 4 / 1.38]]))
+    at_550 = int(np.argmin(abs(mirror_coating.WAVELENGTHS - 550)))
+    assert quarter[0, at_550] == pytest.approx(((1.52 - 1.38**2) / (1.52 + 1.38**2)) ** 2)
 
 
 def test_the_stopping_distance_is_explained(tmp_path, capsys):

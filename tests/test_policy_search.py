@@ -22,8 +22,10 @@ from discodso import (
 )
 from discodso.errors import DiscodsoError
 from discodso.tasks.control.environments import as_environment, describe
+from discodso.tasks.control.episodes import open_runner
 from discodso.tasks.control.objective import Racing
 from discodso.tasks.control.task import search_seeds, tree_space, validation_seeds
+from discodso.tasks.control.trimming import trim
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +58,9 @@ def test_search_validation_and_test_seeds_never_meet() -> None:
 def test_the_winner_is_chosen_on_fresh_episodes(found: PolicySearch) -> None:
     means = [candidate.mean for candidate in found.candidates]
     assert means == sorted(means, reverse=True)
-    assert found.policy == found.candidates[0].policy
+    winner = found.candidates[0].policy
     seeds = validation_seeds(3, 110)[10:]
-    assert found.candidates[0].mean == found.policy.evaluate(seeds=seeds).mean()
+    assert found.candidates[0].mean == winner.evaluate(seeds=seeds).mean()
     assert found.policy == found.policy.pruned()
 
 
@@ -189,3 +191,43 @@ def test_the_folder_has_policy_picture_figures_and_history(found: PolicySearch, 
 def test_cartpole_is_solved() -> None:
     found = search_policy("CartPole-v1", calls=5000, seed=0)
     assert found.test_mean == 500.0
+
+
+def test_decisions_that_earn_nothing_are_cut_out() -> None:
+    """Around a perfect tree for CartPole: a decision that is never reached and one between equal ends."""
+    perfect = {
+        "feature": 2,
+        "threshold": 0.0167507,
+        "left": {"feature": 3, "threshold": 0.407984, "left": {"action": 0}, "right": {"action": 1}},
+        "right": {"action": 1},
+    }
+    idle = {"feature": 0, "threshold": 4.0, "left": {"action": 1}, "right": {"action": 0}}
+    padded = {"feature": 1, "threshold": 50.0, "left": {**perfect, "right": idle}, "right": {"action": 0}}
+    policy = TreePolicy.from_dict(padded)
+    seeds = np.arange(2**29, 2**29 + 1200)
+    with open_runner(as_environment("CartPole-v1")) as runner:
+        trimmed, spent = trim(policy, runner, seeds[:50], seeds[50:200], seeds[200:])
+    assert trimmed.to_dict() == perfect
+    assert spent > 0
+    assert policy.pruned() == policy  # no action would change on some observation: pruning cannot do it
+
+
+def test_trimming_keeps_what_earns_something() -> None:
+    seeds = np.arange(2**29, 2**29 + 700)
+    policy = TreePolicy.from_dict(
+        {"feature": 1, "threshold": 0.0, "left": {"action": 0}, "right": {"action": 2}}
+    )
+    with open_runner(as_environment("MountainCar-v0")) as runner:
+        trimmed, _ = trim(policy, runner, seeds[:50], seeds[50:250], seeds[250:])
+    assert trimmed == policy
+
+
+def test_the_paper_preset_leaves_the_winner_as_it_was_found() -> None:
+    found = search_policy("CartPole-v1", calls=300, episodes=10, seed=1, preset="paper", test_seeds=range(10))
+    assert found.policy == found.candidates[0].policy
+    trimmed = search_policy(
+        "CartPole-v1", calls=300, episodes=10, seed=1, preset="paper", test_seeds=range(10), trim=True
+    )
+    assert len(trimmed.policy) <= len(found.policy)
+    assert trimmed.candidates == found.candidates
+    assert trimmed.validation_episodes > found.validation_episodes

@@ -21,6 +21,7 @@ from discodso import (
     search,
 )
 from discodso.config import parse
+from discodso.executors import Threads
 from discodso.tasks.bitstring import bitstring
 
 TASK = bitstring(6, 0.5, "f1", 1)
@@ -103,3 +104,27 @@ def test_the_default_is_resumed_exactly(tmp_path, overlap, noisy):
         resumed = resume(tmp_path / str(budget), budget=1500, task=task)
         assert resumed.top == whole.top
         assert [row.best for row in resumed.history] == [row.best for row in whole.history]
+
+
+def test_the_default_does_not_depend_on_the_number_of_workers():
+    alone = search(TASK, budget=1200, seed=2)
+    for workers in (1, 3):
+        with Threads(workers) as executor:
+            shared = search(TASK, budget=1200, seed=2, executor=executor)
+        assert shared.top == alone.top
+        assert [row.mean for row in shared.history] == [row.mean for row in alone.history]
+
+
+def test_designs_told_in_parts_and_out_of_order_teach_the_same():
+    def reward(designs):
+        return -np.nansum((designs.values - 0.7) ** 2, axis=1) - 0.1 * designs.lengths
+
+    space = decision_tree()
+    whole, parts = DisCo(space, preset(), seed=0), DisCo(space, preset(), seed=0)
+    for _ in range(8):
+        asked, same = whole.ask(), parts.ask()
+        assert list(asked) == list(same)
+        whole.tell(asked, reward(asked))
+        for part in (slice(0, 30), slice(30, 31), slice(31, None)):
+            parts.tell(same.select(part), reward(same.select(part)))
+    assert whole.shares == parts.shares

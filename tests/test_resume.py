@@ -212,6 +212,10 @@ def resume_bitstring(folder: Path):
     return resume(folder, task=bitstring(length=8))
 
 
+def start_default(folder: Path):
+    return search(bitstring(length=8), budget=2000, seed=5, out=folder, checkpoint_seconds=0)
+
+
 def regression_data():
     rng = np.random.default_rng(1)
     X = rng.uniform(0.5, 3, (30, 2))
@@ -251,6 +255,7 @@ def start_restarting_policy(folder: Path):
 
 TASKS = {
     "bitstring": (start_bitstring, resume_bitstring),
+    "bitstring-default": (start_default, resume_bitstring),
     "regression": (start_regression, resume_regression),
     "policy": (start_policy, resume_policy),
     "policy-with-restarts": (start_restarting_policy, resume_policy),

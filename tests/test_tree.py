@@ -434,3 +434,18 @@ def test_behaviours_that_differ_at_one_float_only():
     assert not both.same_behaviour(first)
     assert both.act([cut]) == 2
     assert tree(decision(0, 0.0, 0, 1)).same_behaviour(tree(decision(0, -0.0, 0, 1)))
+
+
+def test_cuts_are_all_trees_with_one_decision_less():
+    policy = tree(decision(0, 1.5, decision(1, -2.0, 0, 1), 2))
+    cuts = {cut.nodes for cut in policy.cuts()}
+    wanted = [decision(1, -2.0, 0, 1), leaf(2), decision(0, 1.5, 0, 2), decision(0, 1.5, 1, 2)]
+    assert cuts == {tree(part).nodes for part in wanted}
+    assert tree(leaf(3)).cuts() == []
+
+
+@given(any_tree())
+def test_every_cut_is_smaller_and_pruned(policy):
+    for cut in policy.cuts():
+        assert len(cut) < len(policy)
+        assert cut == cut.pruned()

@@ -19,11 +19,11 @@ import pytest
 from environments import Trouble, Walk, registered
 from trees import decision, plain_return, random_tree, tree
 
-from discodso.errors import EvaluationError
+from discodso.errors import EvaluationError, ExecutorError
 from discodso.tasks.control.episodes import open_runner
 from discodso.tasks.control.simulators import Forest
 from discodso.tasks.control.tree import Environment
-from discodso.tasks.control.workers import WorkerError, WorkerPool
+from discodso.tasks.control.workers import WorkerPool
 
 TREES = [
     random_tree(np.random.default_rng(seed), [(-2.0, 2.0), (0.0, 20.0)], range(3), 2 * seed + 1)
@@ -109,7 +109,7 @@ def test_a_custom_environment_returns_what_a_plain_loop_does_with_any_number_of_
                     returns, reasons = pool.returns(*all_pairs(TREES, seeds))
                     assert returns.tolist() == expected.tolist()
                     assert reasons == {}
-                assert pool.replaced == 0
+                assert pool.processes.replaced == 0
 
 
 def test_episodes_come_back_in_the_order_of_the_question():
@@ -149,7 +149,7 @@ def test_workers_that_cannot_be_forked_are_started_anew(monkeypatch):
     policy, environment = tree(decision(1, 0.0, 0, 2)), Environment("MountainCar-v0")
     with WorkerPool(environment, 1, 200) as pool:
         returns, _ = pool.returns(*all_pairs([policy], range(3)))
-        pids = pool.pids
+        pids = pool.processes.pids
     assert returns.tolist() == policy.evaluate("MountainCar-v0", range(3)).tolist()
     assert not any(map(is_running, pids))
 
@@ -161,17 +161,17 @@ def test_a_worker_killed_between_calls_is_replaced(trouble):
     environment = trouble()
     question, expected = all_pairs(TREES, range(20)), plain_returns(environment, TREES, range(20))
     with WorkerPool(environment, 2, 100) as pool:
-        before = pool.pids
+        before = pool.processes.pids
         for victims in (before[:1], None):
-            for pid in pool.pids if victims is None else victims:
+            for pid in pool.processes.pids if victims is None else victims:
                 os.kill(pid, signal.SIGKILL)
                 assert wait_until(lambda pid=pid: not is_running(pid))
             returns, reasons = pool.returns(*question)
             assert returns.tolist() == expected.tolist()
             assert reasons == {}
-        assert pool.replaced == 3
-        assert len(pool.pids) == 2
-        assert not set(before) & set(pool.pids)
+        assert pool.processes.replaced == 3
+        assert len(pool.processes.pids) == 2
+        assert not set(before) & set(pool.processes.pids)
 
 
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGTERM])
@@ -179,16 +179,16 @@ def test_workers_killed_while_they_work_are_replaced_and_nothing_changes(trouble
     environment = trouble(pause=0.002, marks=str(tmp_path))
     question, found = all_pairs(TREES, range(8)), []
     with WorkerPool(environment, 2, 100) as pool:
-        first = pool.pids
+        first = pool.processes.pids
         thread = threading.Thread(target=lambda: found.append(pool.returns(*question)))
         thread.start()
         assert wait_until(lambda: len(list(tmp_path.iterdir())) >= 4)
         os.kill(first[0], kind)
-        assert wait_until(lambda: pool.replaced == 1)
+        assert wait_until(lambda: pool.processes.replaced == 1)
         os.kill(first[1], kind)
         thread.join(60)
         assert not thread.is_alive()
-        assert pool.replaced == 2
+        assert pool.processes.replaced == 2
     returns, reasons = found[0]
     assert reasons == {}
     assert returns.tolist() == plain_returns(trouble(), TREES, range(8)).tolist()
@@ -201,7 +201,7 @@ def test_an_episode_that_kills_its_worker_is_given_up_after_three_attempts(troub
     environment = trouble(dies=[7], marks=str(tmp_path))
     with WorkerPool(environment, workers, 100) as pool:
         returns, reasons = pool.returns(*all_pairs(TREES[2:3], range(count)))
-        assert pool.replaced == 3
+        assert pool.processes.replaced == 3
         again, _ = pool.returns(*all_pairs(TREES[2:3], range(6)))
     assert list(reasons) == [7]
     assert "ended its worker process 3 times" in reasons[7]
@@ -232,7 +232,7 @@ def test_what_goes_wrong_in_an_episode_is_the_reason_of_that_episode(trouble, ar
     expected = plain_returns(trouble(), TREES[:2], range(30))
     with WorkerPool(environment, 2, 100) as pool:
         returns, reasons = pool.returns(*all_pairs(TREES[:2], range(30)))
-        assert pool.replaced == 0
+        assert pool.processes.replaced == 0
     assert sorted(reasons) == [5, 11, 35, 41]
     assert reason in reasons[5]
     assert np.isnan(returns[[5, 11, 35, 41]]).all()
@@ -264,19 +264,19 @@ def test_infinite_observations_are_numbers(trouble):
 
 def test_nothing_is_left_after_closing_once_or_twice(trouble):
     with WorkerPool(trouble(), 3, 100) as pool:
-        pids = pool.pids
+        pids = pool.processes.pids
         assert len(set(pids)) == 3
         assert all(map(is_running, pids))
         os.kill(pids[1], signal.SIGKILL)
     assert not any(map(is_running, pids))
-    assert pool.pids == ()
-    pool.close()
+    assert pool.processes.pids == ()
+    pool.processes.close()
     assert not multiprocessing.active_children()
 
 
 def test_a_worker_that_ignores_the_polite_signal_is_ended_too(trouble):
     with WorkerPool(trouble(), 1, 100) as pool:
-        (pid,) = pool.pids
+        (pid,) = pool.processes.pids
         os.kill(pid, signal.SIGSTOP)
     assert not is_running(pid)
 
@@ -292,7 +292,9 @@ def test_workers_that_cannot_be_started_are_an_error_and_leave_nothing(monkeypat
         begun.append(self.pid)
 
     monkeypatch.setattr(process, "start", start_once)
-    with pytest.raises(WorkerError, match="cannot start a worker process: Resource temporarily unavailable"):
+    with pytest.raises(
+        ExecutorError, match="cannot start a worker process: Resource temporarily unavailable"
+    ):
         WorkerPool(trouble(), 2, 100)
     assert len(begun) == 1
     assert not is_running(begun[0])
@@ -311,7 +313,7 @@ def test_an_interrupt_while_waiting_leaves_no_process_and_no_old_answers(monkeyp
         return real(connections, timeout)
 
     with WorkerPool(environment, 2, 100) as pool:
-        pids = set(pool.pids)
+        pids = set(pool.processes.pids)
         with monkeypatch.context() as patched:
             patched.setattr(multiprocessing.connection, "wait", interrupted)
             with pytest.raises(KeyboardInterrupt):
@@ -320,7 +322,7 @@ def test_an_interrupt_while_waiting_leaves_no_process_and_no_old_answers(monkeyp
         returns, reasons = pool.returns(*all_pairs(TREES, range(8, 12)))
         assert returns.tolist() == expected.tolist()
         assert reasons == {}
-        pids |= set(pool.pids)
+        pids |= set(pool.processes.pids)
     assert not any(map(is_running, pids))
 
 
@@ -352,7 +354,7 @@ def test_an_error_inside_the_context_ends_the_workers(trouble):
     def fail():
         nonlocal pids
         with open_runner(environment, 2) as pool:
-            pids = pool.pids
+            pids = pool.processes.pids
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -376,9 +378,9 @@ def ask(pool, count):
 with registered("Trouble-v0", Trouble, kwargs={"pause": 0.005}):
     what = (Environment("Trouble-v0"), 2, 100)
     with WorkerPool(*what) as first, WorkerPool(*what) as pool:
-        os.kill(first.pids[0], signal.SIGKILL)  # its successor inherits the pipes of both pools
+        os.kill(first.processes.pids[0], signal.SIGKILL)  # its successor inherits the pipes of both pools
         ask(first, 2)
-        print(*first.pids, *pool.pids, flush=True)
+        print(*first.processes.pids, *pool.processes.pids, flush=True)
         if "busy" in sys.argv:
             ask(pool, 1000)
         else:

@@ -36,6 +36,12 @@ def policy(
     restart_after: Annotated[
         int | None, typer.Option(help="Begin anew after so many calls without a better tree.")
     ] = None,
+    trim: Annotated[
+        bool | None,
+        typer.Option(
+            help="Cut out decisions that earn nothing, at the end. By default as the preset has it."
+        ),
+    ] = None,
     target: Annotated[float | None, typer.Option(help="Stop at this mean return.")] = None,
     max_time: Annotated[float | None, typer.Option(help="Seconds to search at most.")] = None,
     argument: Annotated[
@@ -68,6 +74,7 @@ def policy(
         racing=racing,
         common_episodes=common_episodes,
         restart_after=restart_after,
+        trim=trim,
         ranges=ranges,
         target=target,
         time_limit=max_time,

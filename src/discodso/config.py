@@ -93,6 +93,7 @@ class PolicyTable(Table):
     racing: bool | RacingTable | None = None
     common_episodes: bool = False
     restart_after: int | None = Field(default=None, ge=1)
+    trim: bool | None = None
     workers: int = Field(default=1, ge=1)
     test_seeds: list[int] | None = Field(default=None, min_length=2)
 
@@ -291,7 +292,7 @@ def _method(where: str, data: Mapping[str, Any]) -> MethodSettings | None:
         if data["preset"] not in PRESETS:
             names = ", ".join(PRESETS)
             raise SettingsError(f"{where}: method.preset must be one of {names}, got {data['preset']!r:.60}")
-        own = {key: value for key, value in data.items() if key not in ("kind", "preset")}
+        own = {key: value for key, value in data.items() if key not in ("kind", "preset") and value != {}}
         if data["preset"] == "default" and not own:
             return None
         data = _merged(asdict(preset(data["preset"])), own)

@@ -384,6 +384,7 @@ class DisCo:
             loss=float(loss.detach()),
             entropy=float(elite.entropy.detach().mean()),
             gradient_norm=norm,
+            shares=self.shares,
         )
 
     def _take_in(self, pool: Pool, sources: Ints) -> None:

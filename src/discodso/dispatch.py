@@ -248,10 +248,12 @@ def as_completed(
                 busy[submissions] = future, item, attempt
                 future.add_done_callback(lambda _, number=submissions: arrived.put(number))
                 submissions += 1
-            if hasattr(flexible, "pump"):
+            pumping = hasattr(flexible, "pump")
+            if pumping:
                 flexible.pump(1.0)
             try:
-                number = arrived.get(timeout=0.001 if hasattr(flexible, "pump") else 1.0)
+                # No timeout after pumping: a short one may never end on a busy machine (a fault of CPython).
+                number = arrived.get_nowait() if pumping else arrived.get(timeout=1.0)
             except queue.Empty:
                 if hasattr(flexible, "check"):
                     flexible.check()

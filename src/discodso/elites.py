@@ -62,8 +62,8 @@ class Pool:
         )
 
     def best_distinct(self, count: int, niche: Niche | None = None) -> Pool:
-        """The best designs without repetition."""
-        order = np.argsort(-self.rewards, kind="stable")
+        """The best designs without repetition; at equal rewards the shorter ones."""
+        order = np.lexsort((self.designs.design_lengths(), -self.rewards))
         keys = self.designs.keys()
         structures = keys if niche is None else self.designs.skeletons(niche.length)
         first: dict[bytes, int] = {}

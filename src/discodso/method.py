@@ -23,6 +23,7 @@ class Metrics:
         quantile: of the rewards of the batch.
         kept: designs that taught.
         loss, entropy, gradient_norm: of the update; the entropy is the mean over the kept designs.
+        shares: of policy, variation and refinement in the next batch.
     """
 
     quantile: float | None = None
@@ -30,6 +31,7 @@ class Metrics:
     loss: float | None = None
     entropy: float | None = None
     gradient_norm: float | None = None
+    shares: tuple[float, ...] | None = None
 
 
 class Method(Protocol):

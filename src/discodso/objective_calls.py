@@ -148,7 +148,8 @@ def _guarded(calls: list[Callable[[], Any]], limit: float) -> list[Any]:
     """
     results: list[Any] = []
     while len(results) < len(calls):
-        answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        # Not a SimpleQueue, whose short timeouts may never end on a busy machine (a fault of CPython).
+        answers: queue.Queue[Any] = queue.Queue()
         given_up = threading.Event()
 
         def work(first: int, answers: Any = answers, given_up: threading.Event = given_up) -> None:

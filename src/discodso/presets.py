@@ -37,6 +37,8 @@ def preset(name: Preset = "default", *, noisy: bool = False, refines: bool = Fal
             policy=PolicySettings(learn_scale=True, min_scale=0.01),
         )
     return DisCoSettings(
+        learning_rate=0.005,
+        entropy_coefficient=0.05,
         queue_size=50,
         queue_niche=5,
         queue_sample=20,

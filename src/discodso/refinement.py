@@ -220,7 +220,7 @@ class Refinement:
         rows: dict[bytes, list[int]] = {}
         for row, key in enumerate(told.designs.skeletons()):
             rows.setdefault(key, []).append(row)
-        units = units_of(space, told.designs)
+        units = units_of(space, told.designs) if len(told) else np.empty((0, 0))
         best: dict[bytes, int] = {}
         for row, key in enumerate(elites.designs.skeletons()):
             best.setdefault(key, row)
@@ -232,8 +232,10 @@ class Refinement:
                 own = np.array(rows[key])
                 places = np.flatnonzero(parameters(space, search.tokens))
                 search = search.told(units[own][:, places], told.rewards[own])
-            elite = elites.select(np.array([best[key]]))
-            searches[key] = _met(space, search, elite)
+            known = max(search.best, float(search.rewards.max(initial=-np.inf)))
+            if elites.rewards[best[key]] > known:
+                search = _met(space, search, elites.select(np.array([best[key]])))
+            searches[key] = search
         return Refinement(searches)
 
     def to_state(self) -> State:
@@ -261,16 +263,16 @@ def _own_units(space: Space, elite: Pool) -> Floats:
 
 
 def _met(space: Space, search: LocalSearch, elite: Pool) -> LocalSearch:
-    """After a look at the best design of its skeleton: one from elsewhere joins the generation, or if it is far
-    the search begins anew round it."""
-    reward = float(elite.rewards[0])
-    if reward <= max(search.best, float(search.rewards.max(initial=-np.inf))):
-        return search
+    """After a better design of its skeleton that came from elsewhere: it joins the generation, or if it is far the
+    search begins anew round it."""
     units = _own_units(space, elite)
     if search.done or search.distance(units) > 3 * math.sqrt(len(units)):
         return _begin(space, elite)
-    joined = np.concatenate((search.units, units[None])), np.concatenate((search.rewards, [reward]))
-    return replace(search, units=joined[0], rewards=joined[1])
+    return replace(
+        search,
+        units=np.concatenate((search.units, units[None])),
+        rewards=np.concatenate((search.rewards, elite.rewards)),
+    )
 
 
 def _designs(space: Space, elite: DesignBatch, proposed: Floats) -> DesignBatch:

@@ -169,8 +169,14 @@ def _saved(plot: figures.Plot, path: str | Path | None) -> figures.Plot:
     return plot if path is None else plot.save(path)
 
 
+def _place(scored: Scored) -> tuple[float, ...]:
+    return -scored.reward, -scored.weight, len(scored.design), scored.call
+
+
 class Ranking:
-    """The best distinct designs seen so far; at equal rewards the earlier one stands first.
+    """The best distinct designs seen so far.
+
+    At equal rewards the one with more evidence stands first, then the shorter, then the earlier.
 
     Args:
         size: how many to keep.
@@ -184,13 +190,15 @@ class Ranking:
 
     def add(self, designs: DesignBatch, rewards: Floats, calls: Ints, weights: Floats | None = None) -> None:
         """Take designs with their rewards and the numbers of the calls; non-finite rewards are passed over."""
-        floor = self._scored[-1].reward if len(self._scored) == self.size else -math.inf
+        full = len(self._scored) == self.size
+        floor, longest = (self._scored[-1].reward, len(self._scored[-1].design)) if full else (-math.inf, 0)
+        lengths = designs.design_lengths()
         finite = np.isfinite(rewards)
-        promising = finite & (rewards > floor)
+        promising = finite & ((rewards > floor) | ((rewards == floor) & (lengths < longest)))
         rows = np.flatnonzero(finite if self.noisy else promising)
         known = {scored.design: scored for scored in self._scored}
         taken = 0
-        for row in rows[np.argsort(-rewards[rows], kind="stable")].tolist():
+        for row in rows[np.lexsort((lengths[rows], -rewards[rows]))].tolist():
             weight = 1.0 if weights is None else float(weights[row])
             scored = Scored(designs[row], float(rewards[row]), int(calls[row]), weight)
             before = known.get(scored.design)
@@ -199,7 +207,7 @@ class Ranking:
             elif promising[row] and taken < self.size:
                 known[scored.design] = scored
                 taken += 1
-        self._scored = sorted(known.values(), key=lambda s: (-s.reward, s.call))[: self.size]
+        self._scored = sorted(known.values(), key=_place)[: self.size]
 
     def restore(self, scored: Iterable[Scored]) -> None:
         """Hold these designs, which a ranking has held before."""

@@ -71,10 +71,10 @@ def sample(
         uniform = rng.random((2, len(prefix)))
         chosen, token_log_prob = _draw_tokens(space, prefix, options, emission, uniform[0])
         if reader is not None:
-            chosen, wanted, spreads = reader.tokens(prefix, options, chosen)
+            chosen, wanted = reader.tokens(prefix, options, chosen)
         values = _draw_values(space, options, proposer, emission, chosen, uniform[1])
         if reader is not None:
-            values = reader.place(chosen, values, wanted, spreads, options, uniform[1])
+            values = reader.place(chosen, values, wanted, options)
         if with_log_prob:
             log_prob[prefix.rows] += token_log_prob
             log_prob[prefix.rows] += _value_log_prob(space, options, proposer, emission, chosen, values)

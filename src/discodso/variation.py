@@ -16,7 +16,6 @@ import numpy as np
 
 from discodso.arrays import Bools, Floats, Ints
 from discodso.design import DesignBatch
-from discodso.distributions import TruncatedNormal
 from discodso.prefix import Prefix
 from discodso.space import Options, Space
 
@@ -25,7 +24,7 @@ _END = -1
 _SPREADS = (0.002, 0.3)  # of varied values, in coordinates; even on the logarithm
 _SHARE_OF_VALUES = 0.3  # that one variation changes
 
-# A script as a list: token id or FRESH, value (NaN: the policy draws it), spread round that value (0: exactly it).
+# A script as a list: token id or FRESH, value (NaN: the policy draws it), step from that value in coordinates.
 Entry = tuple[int, float, float]
 Script = list[Entry]
 
@@ -37,27 +36,32 @@ class Scripts:
     Attributes:
         tokens: int[B, L], ids, FRESH, or -1 after the end.
         values: float[B, L], NaN where the policy draws.
-        spreads: float[B, L], standard deviation round the value, in coordinates.
         skip: int[B, L], entries of the part that begins there.
     """
 
     tokens: Ints
     values: Floats
-    spreads: Floats
     skip: Ints
 
     @classmethod
     def of(cls, space: Space, scripts: Sequence[Script]) -> Scripts:
-        """Lists as arrays."""
+        """Lists as arrays; steps are taken, and thrown back where they would leave the declared range."""
         shape = (len(scripts), max((len(script) for script in scripts), default=0) + 1)
-        tokens, values, spreads = np.full(shape, _END, np.int64), np.full(shape, np.nan), np.zeros(shape)
+        tokens, values, steps = np.full(shape, _END, np.int64), np.full(shape, np.nan), np.zeros(shape)
         skip = np.ones(shape, np.int64)
         for row, script in enumerate(scripts):
             if script:
                 count = len(script)
-                tokens[row, :count], values[row, :count], spreads[row, :count] = zip(*script, strict=True)
-                skip[row, :count] = spans(space, script)
-        return cls(tokens, values, spreads, skip)
+                tokens[row, :count], values[row, :count], steps[row, :count] = zip(*script, strict=True)
+                if not space.grammar.chain:
+                    skip[row, :count] = spans(space, script)
+        moved = steps.nonzero()
+        own, c = tokens[moved], space.library.coordinates
+        low, high = (ends[own] for ends in space.range_coordinates)
+        z = c.to_z(own, values[moved]) + steps[moved]
+        z = np.where(z > high, 2 * high - z, np.where(z < low, 2 * low - z, z))
+        values[moved] = c.to_value(own, np.clip(z, low, high))
+        return cls(tokens, values, skip)
 
 
 class Reader:
@@ -69,8 +73,8 @@ class Reader:
         self._at = np.zeros(len(scripts.tokens), np.int64)
         self._free_above = np.full(len(scripts.tokens), -1)  # open slots at which a fresh part is complete
 
-    def tokens(self, prefix: Prefix, options: Options, drawn: Ints) -> tuple[Ints, Floats, Floats]:
-        """Tokens int[B], those of the scripts where they may stand; values and spreads float[B], NaN to draw."""
+    def tokens(self, prefix: Prefix, options: Options, drawn: Ints) -> tuple[Ints, Floats]:
+        """Tokens int[B], those of the scripts where they may stand, and values float[B], NaN to draw."""
         rows = prefix.rows
         following = prefix.open_slots <= self._free_above[rows]
         self._free_above[rows[following]] = -1
@@ -83,26 +87,16 @@ class Reader:
             self._free_above[rows[anew]] = prefix.open_slots[anew] - 1
         values = np.where(legal, s.values[rows, at], np.nan)
         self._at[rows] += np.where(legal, 1, np.where(anew, s.skip[rows, at], 0))
-        return np.where(legal, wanted, drawn), values, s.spreads[rows, at]
+        return np.where(legal, wanted, drawn), values
 
-    def place(
-        self, chosen: Ints, drawn: Floats, wanted: Floats, spreads: Floats, options: Options, uniform: Floats
-    ) -> Floats:
-        """Values float[B]: the drawn ones, or round those of the scripts, within their bounds."""
-        values = drawn.copy()
+    def place(self, chosen: Ints, drawn: Floats, wanted: Floats, options: Options) -> Floats:
+        """Values float[B]: the drawn ones, or those of the scripts, within their bounds."""
         rows = np.flatnonzero(np.isfinite(wanted) & self._space.library.parametrised[chosen])
         if not len(rows):
-            return values
-        tokens, c = chosen[rows], self._space.library.coordinates
+            return drawn
+        values, tokens = drawn.copy(), chosen[rows]
         low, high = options.low[rows, tokens], options.high[rows, tokens]
-        centre = np.clip(wanted[rows], low, high)
-        values[rows] = centre
-        moved = np.flatnonzero(spreads[rows] > 0)
-        if len(moved):
-            z_low, z_high = self._space.bounds_to_coordinates(tokens[moved], low[moved], high[moved])
-            z = c.to_z(tokens[moved], centre[moved])
-            z = TruncatedNormal().sample(z, spreads[rows[moved]], z_low, z_high, uniform[rows[moved]])
-            values[rows[moved]] = np.clip(c.to_value(tokens[moved], z), low[moved], high[moved])
+        values[rows] = np.minimum(np.maximum(wanted[rows], low), high)
         return values
 
 
@@ -131,7 +125,7 @@ def vary(space: Space, parents: DesignBatch, count: int, size: int, rng: np.rand
     scripts = [_script(parents, row) for row in range(len(parents))]
 
     def pick() -> Script:
-        return scripts[min(own.randrange(len(scripts)), own.randrange(len(scripts)))]
+        return scripts[int(min(own.random(), own.random()) * len(scripts))]
 
     operators = own.choices(_OPERATORS, _WEIGHTS, k=count)
     varied = [operator(space, pick(), pick(), own) for operator in operators]
@@ -153,19 +147,22 @@ def _body(space: Space, script: Script) -> int:
 
 def _part(space: Space, script: Script, rng: random.Random) -> tuple[int, int]:
     """First and last + 1 entry of a random part; the end token of an open sequence stays."""
-    at = rng.randrange(max(_body(space, script), 1))
+    at = int(rng.random() * _body(space, script))
     return at, at + (1 if space.grammar.chain else spans(space, script)[at])
 
 
 def vary_values(space: Space, own: Script, other: Script, rng: random.Random) -> Script:
     """Some values move a little."""
-    places = [at for at, (token, _, _) in enumerate(own) if space.library.parametrised[token]]
+    places = [at for at, (_, value, _) in enumerate(own) if value == value]
     if not places:
         return replace_part(space, own, other, rng)
     spread = math.exp(rng.uniform(math.log(_SPREADS[0]), math.log(_SPREADS[1])))
     moved = {rng.choice(places)}
     moved |= {at for at in places if rng.random() < _SHARE_OF_VALUES}
-    return [(token, value, spread if at in moved else 0.0) for at, (token, value, _) in enumerate(own)]
+    return [
+        (token, value, rng.gauss(0.0, spread) if at in moved else 0.0)
+        for at, (token, value, _) in enumerate(own)
+    ]
 
 
 def replace_part(space: Space, own: Script, other: Script, rng: random.Random) -> Script:
@@ -180,7 +177,7 @@ def cross(space: Space, own: Script, other: Script, rng: random.Random) -> Scrip
     first, last = _part(space, own, rng)
     theirs, end = _part(space, other, rng)
     if space.grammar.chain:
-        last = first + 1 + rng.randrange(_body(space, own) - first or 1)
+        last = first + 1 + int(rng.random() * (_body(space, own) - first))
         aligned = space.library.end is None or rng.random() < 0.5
         theirs = first if aligned else theirs
         end = min(theirs + last - first, _body(space, other))

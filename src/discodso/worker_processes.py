@@ -91,6 +91,15 @@ class Processes:
         """Process ids of the workers."""
         return tuple(worker.process.pid for worker in self._team)
 
+    def start(self) -> None:
+        """Start all workers now, not with the first job."""
+        try:
+            while len(self._team) < self.workers:
+                self._team.append(self._start())
+        except BaseException:
+            self.close()
+            raise
+
     def share(self, value: Any) -> Shared:
         """Ship a value once to every worker; hand over what this returns in its place."""
         for number, known in self._values.items():

@@ -158,6 +158,8 @@ def _show_tree(found: PolicySearch) -> None:
     out = Console()
     out.print(to_text(found.policy), highlight=False, markup=False, soft_wrap=True)
     best = found.candidates[0]
+    cut = len(best.policy) - len(found.policy)
+    trimmed = f"; {cut} of its {len(best.policy)} nodes earned nothing and were cut out" if cut else ""
     out.print(
         f"test mean {found.test_mean:.2f}, standard error {found.test_error:.2f}, over {len(found.test_seeds)} "
         f"seeds that the search never saw; {len(found.policy)} nodes",
@@ -166,7 +168,7 @@ def _show_tree(found: PolicySearch) -> None:
     )
     out.print(
         f"chosen from {len(found.candidates)} finalists by {best.mean:.2f} on {best.episodes} fresh episodes each "
-        f"(in the search it had {best.search_reward:.2f})",
+        f"(in the search it had {best.search_reward:.2f}){trimmed}",
         highlight=False,
         soft_wrap=True,
     )

@@ -26,17 +26,17 @@ kind = "none"              # none (this process), threads, processes, dask, ray
 _METHOD = """
 [method]
 kind = "disco"             # or a baseline: decoupled-rl, decoupled-gp, bo, gp, random
-batch_size = 100           # N, designs for one update
-learning_rate = 0.001
-entropy_coefficient = 0.01
-risk_factor = 0.2          # epsilon, the share of a batch that teaches
-# queue_size = 0           # best designs to imitate as well
+preset = "default"         # or "paper": the paper's hyperparameters and nothing else
+# batch_size = 100         # N, designs for one update; this and the following change the preset
+# learning_rate = 0.005
+# entropy_coefficient = 0.05
+# risk_factor = 0.2        # epsilon, the share of a batch that teaches
+# queue_size = 50          # best designs to keep, imitate, vary and refine
+# queue_recheck = 0.2      # share of a batch that evaluates good designs again, for noisy rewards
 
 [method.policy]
 # cell = "lstm"            # or "gru"
 # units = 32
-# learn_scale = false      # let the network set the scale of values
-# inputs = ["previous", "position"]
 """
 
 _REGRESSION = """# An equation for a column of a table.
@@ -79,6 +79,7 @@ episodes = 100             # N, for one objective call: its reward is their mean
 # racing = true            # cut poor trees after few episodes; by default as the preset has it
 # common_episodes = true   # all trees meet the same episodes instead of fresh ones
 # restart_after = 5000     # calls without a better tree until a fresh network begins
+# trim = true              # at the end, cut out decisions that earn nothing; by default as the preset has it
 # resolution = 0.01        # closest distance of thresholds on one path, as a share of their range
 # test_seeds = [0, 1, 2]   # for the final score; 0 to 999 by default
 # [task.arguments]         # of the environment

@@ -10,7 +10,7 @@ import numpy as np
 
 from discodso.config import BitstringTable
 from discodso.reproduce.figures import curve, draw_curves, draw_functions
-from discodso.reproduce.jobs import Job, Record
+from discodso.reproduce.jobs import Job, Record, records_of
 from discodso.reproduce.paper import BITSTRING_GAPS, DISCO
 from discodso.reproduce.scales import Scale
 from discodso.reproduce.tables import Entry, error, mean, write_rows, write_table
@@ -60,7 +60,7 @@ def figure(scale: Scale, records: Sequence[Record], out: Path) -> None:
         lines = {}
         for alpha, style in ((0.9, "-"), (0.5, "--")):
             for name in scale.bitstring_methods():
-                own = _of(records, f"{objective}, alpha {alpha:g}", name)
+                own = records_of(records, f"{objective}, alpha {alpha:g}", name)
                 line = curve(own, "calls", "error")
                 lines[name, style] = line
                 points = zip(line.x, line.mean, line.spread, strict=True)
@@ -73,7 +73,7 @@ def figure(scale: Scale, records: Sequence[Record], out: Path) -> None:
         Entry(name, case, mean(best), error(best))
         for name in scale.bitstring_methods()
         for case in _cases(records)
-        if (best := [r.best for r in _of(records, case, name) if r.best is not None])
+        if (best := [r.best for r in records_of(records, case, name) if r.best is not None])
     ]
     caption = (
         f"T = {scale.bits}, {scale.bit_calls} objective calls, {scale.bit_seeds} seeds, mean ± standard error. "
@@ -90,7 +90,7 @@ def gaps(scale: Scale, records: Sequence[Record], out: Path) -> None:
         if name == DISCO:
             continue
         for case in _cases(records):
-            pairs = zip(_of(records, case, DISCO), _of(records, case, name), strict=True)
+            pairs = zip(records_of(records, case, DISCO), records_of(records, case, name), strict=True)
             found = [a.best - b.best for a, b in pairs if a.best is not None and b.best is not None]
             entries.append(
                 Entry(name, case, mean(found), error(found), BITSTRING_GAPS.get(name, {}).get(case))
@@ -100,11 +100,6 @@ def gaps(scale: Scale, records: Sequence[Record], out: Path) -> None:
         f"seeds ± standard error; T = {scale.bits}, {scale.bit_calls} objective calls."
     )
     write_table(out / "bitstring-gaps", "Bitstring: objective gaps", caption, entries)
-
-
-def _of(records: Sequence[Record], case: str, method: str) -> list[Record]:
-    own = [r for r in records if r.job.case == case and r.job.method == method]
-    return sorted(own, key=lambda record: record.job.seed)
 
 
 def _cases(records: Sequence[Record]) -> list[str]:

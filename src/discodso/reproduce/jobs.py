@@ -145,6 +145,12 @@ def execute_all(
     return [read_record(job, out) for job in jobs]
 
 
+def records_of(records: Sequence[Record], case: str, method: str) -> list[Record]:
+    """The runs of a method on a case, by seed."""
+    own = [r for r in records if r.job.case == case and r.job.method == method]
+    return sorted(own, key=lambda record: record.job.seed)
+
+
 def read_record(job: Job, out: Path) -> Record:
     """A run that is done."""
     folder = job.folder(out)

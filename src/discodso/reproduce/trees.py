@@ -16,7 +16,7 @@ from discodso.config import TreeTable
 from discodso.evaluation import child_seeds
 from discodso.files import write_atomically
 from discodso.reproduce.figures import curve, draw_curves
-from discodso.reproduce.jobs import Job, Record, slug
+from discodso.reproduce.jobs import Job, Record, records_of, slug
 from discodso.reproduce.paper import (
     DISCO,
     EFFICIENCY,
@@ -65,7 +65,7 @@ def curves(scale: Scale, records: Sequence[Record], out: Path) -> None:
     for environment in ENVIRONMENTS:
         lines = {}
         for name in scale.tree_methods():
-            line = curve(_of(records, environment, name), "episodes", "deviation")
+            line = curve(records_of(records, environment, name), "episodes", "deviation")
             lines[name, "-"] = line
             points = zip(line.x, line.mean, line.spread, strict=True)
             rows += [(environment, name, line.runs, *point) for point in points]
@@ -77,7 +77,7 @@ def curves(scale: Scale, records: Sequence[Record], out: Path) -> None:
         Entry(name, environment, mean(best), deviation(best))
         for name in scale.tree_methods()
         for environment in ENVIRONMENTS
-        if (best := [r.best for r in _of(records, environment, name) if r.best is not None])
+        if (best := [r.best for r in records_of(records, environment, name) if r.best is not None])
     ]
     caption = (
         f"Best reward of the search, mean over {scale.tree_seeds} seeds ± standard deviation. {_protocol(scale)} "
@@ -114,9 +114,9 @@ def gaps(scale: Scale, records: Sequence[Record], out: Path) -> None:
     """The best reward of DisCo less that of the others, and less those of the literature."""
     entries, literature = [], []
     for environment in ENVIRONMENTS:
-        disco = _highest(_of(records, environment, DISCO))
+        disco = _highest(records_of(records, environment, DISCO))
         for name in scale.tree_methods():
-            other = _highest(_of(records, environment, name))
+            other = _highest(records_of(records, environment, name))
             if name != DISCO:
                 ours = None if disco is None or other is None else disco - other
                 entries.append(Entry(name, environment, ours, None, TREE_GAPS.get(name, {}).get(environment)))
@@ -186,7 +186,7 @@ def efficiency(scale: Scale, records: Sequence[Record], out: Path) -> None:
         for environment in ENVIRONMENTS:
             found = [
                 record.best / max(record.seconds_to_best, 1e-9)
-                for record in _of(records, environment, name)
+                for record in records_of(records, environment, name)
                 if record.best is not None
             ]
             paper = EFFICIENCY.get(name, {}).get(environment)
@@ -197,11 +197,6 @@ def efficiency(scale: Scale, records: Sequence[Record], out: Path) -> None:
         "methods can be compared; and of negative rewards the quotient is the better the slower a method is."
     )
     write_table(out / "efficiency", "Computational efficiency", caption, entries, digits=2)
-
-
-def _of(records: Sequence[Record], environment: str, method: str) -> list[Record]:
-    own = [r for r in records if r.job.case == environment and r.job.method == method]
-    return sorted(own, key=lambda record: record.job.seed)
 
 
 def _protocol(scale: Scale) -> str:
@@ -224,7 +219,7 @@ def _tested(
 
     Kept in a file, since episodes may take long.
     """
-    own = [r for r in _of(records, environment, method) if r.design is not None]
+    own = [r for r in records_of(records, environment, method) if r.design is not None]
     if not own:
         return None
     kept = out / "runs" / "trees" / slug(environment) / slug(method) / "tested.json"

@@ -9,19 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from discodso.arrays import Floats
+from discodso.arrays import Floats, Ints
 from discodso.errors import EvaluationError
 from discodso.result import Result, Scored
 from discodso.space import Space
 from discodso.tasks.control.environments import Interface
-from discodso.tasks.control.episodes import Runner
+from discodso.tasks.control.episodes import Runner, paired_returns
 from discodso.tasks.control.objective import TreeObjective
 from discodso.tasks.control.simulators import Forest
 from discodso.tasks.control.task import validation_seeds
 from discodso.tasks.control.tree_policy import TreePolicy
+from discodso.tasks.control.trimming import trim
 
 _FINALISTS = 10  # candidates that get more episodes
-_ROUNDS = (1, 10, 50)  # episodes for all, for the finalists, and to break ties, as multiples of N
+_PERFECT = 30  # of those that tie for the first place with episodes that all end alike
+# Episodes for all, for the finalists, and for perfect ones, as multiples of N; for trimming likewise.
+_ROUNDS = (1, 10, 100)
 
 
 @dataclass(frozen=True)
@@ -40,14 +43,14 @@ class PolicySearch:
     """What `search_policy` found.
 
     Attributes:
-        policy: the winner, pruned; chosen on fresh seeds from the best designs of the search.
+        policy: the winner, chosen on fresh seeds from the best designs of the search, then pruned or trimmed.
         test_returns: float[n], its returns for `test_seeds`, which neither search nor choice have seen.
         test_seeds: those seeds.
         candidates: the finalists of the choice, best first.
         interface: the environment, its features, ranges and actions.
         search: the search itself; rewards there are noisy, and the best of noisy rewards is too high.
         calls, episodes: objective calls of the search, and the episodes that they took.
-        validation_episodes: for the choice, counted apart.
+        validation_episodes: for the choice and for trimming, counted apart.
         space: of the trees that were searched.
     """
 
@@ -107,15 +110,19 @@ class PolicySearch:
 
 
 def choose_and_test(
-    objective: TreeObjective, result: Result, test_seeds: tuple[int, ...], seed: int
+    objective: TreeObjective, result: Result, test_seeds: tuple[int, ...], seed: int, trimmed: bool = False
 ) -> PolicySearch:
-    """What came of a search: the best of its best designs, and how well it does."""
+    """What came of a search: the best of its best designs, trimmed if asked for, and how well it does."""
     interface = objective.interface
     if result.best is None:
         reason = result.failures[0].reason if result.failures else result.sentence
         raise EvaluationError(f"no episode of {interface.environment} succeeded: {reason}")
-    candidates, spent = _validate(objective, result.top, objective.runner, objective.episodes, seed)
+    rounds = _seeds(objective.episodes, seed)
+    candidates, spent = _validate(objective, result.top, objective.runner, rounds[:3])
     winner = candidates[0].policy
+    if trimmed:
+        winner, more = trim(winner, objective.runner, *rounds[3:])
+        spent += more
     returns, reasons = objective.runner.returns(
         Forest.of([winner]), np.zeros(len(test_seeds), np.int64), np.array(test_seeds, np.int64)
     )
@@ -124,30 +131,42 @@ def choose_and_test(
     return PolicySearch(winner, returns, test_seeds, candidates, interface, result, spent, objective.space)
 
 
+def _seeds(episodes: int, seed: int) -> list[Ints]:
+    """Of the three rounds of the choice, then of those of trimming."""
+    counts = np.array(2 * _ROUNDS) * episodes
+    return np.split(np.array(validation_seeds(seed, int(counts.sum())), np.int64), np.cumsum(counts)[:-1])
+
+
 def _validate(
-    objective: TreeObjective, top: Sequence[Scored], runner: Runner, episodes: int, seed: int
+    objective: TreeObjective, top: Sequence[Scored], runner: Runner, rounds: Sequence[Ints]
 ) -> tuple[tuple[Candidate, ...], int]:
     """Finalists on fresh seeds, best first, and the episodes that took.
 
     All candidates get N episodes, the best of them ten times as many on other seeds; there the winner is chosen.
-    Those that tie for the first place, as perfect ones do, get another fifty times N. At equal means the smaller
-    tree goes first.
+    At equal means the smaller tree goes first. Where that is the mean of episodes which all end alike, as those of
+    perfect trees do, the smallest tree wins that ends a hundred times N more likewise.
     """
     rewards: dict[TreePolicy, float] = {}
     for scored in top:
         rewards.setdefault(objective.policy(scored.design).pruned(), scored.reward)
-    seeds = np.array(validation_seeds(seed, sum(_ROUNDS) * episodes), np.int64)
-    first, second, third = np.split(seeds, np.cumsum(_ROUNDS)[:-1] * episodes)
+    first, second, third = rounds
     entries = [Candidate(policy, reward, 0.0, 0.0, 0) for policy, reward in rewards.items()]
     ranked = _ranked(entries, runner, first)
-    finalists = _ranked(ranked[:_FINALISTS], runner, second)
-    spent = len(ranked) * len(first) + len(finalists) * len(second)
-    tied = [candidate for candidate in finalists if candidate.mean == finalists[0].mean]
-    if len(tied) > 1:
-        others = finalists[len(tied) :]
-        finalists = _ranked(tied, runner, third) + others
-        spent += len(tied) * len(third)
+    chosen = max(_FINALISTS, min(_PERFECT, len(_perfect(ranked))))
+    finalists = _ranked(ranked[:chosen], runner, second)
+    spent = len(rewards) * len(first) + len(ranked[:chosen]) * len(second)
+    perfect = _perfect(finalists)
+    for row, candidate in enumerate(perfect if len(perfect) > 1 else []):
+        (finalists[row],) = _ranked([candidate], runner, third)
+        spent += len(third)
+        if finalists[row].mean == candidate.mean:
+            break
+    finalists.sort(key=lambda candidate: (-candidate.mean, len(candidate.policy)))
     return tuple(finalists), spent
+
+
+def _perfect(ranked: Sequence[Candidate]) -> list[Candidate]:
+    return [c for c in ranked if c.mean == ranked[0].mean and c.error == 0]
 
 
 def _ranked(candidates: Sequence[Candidate], runner: Runner, seeds: Any) -> list[Candidate]:
@@ -156,10 +175,7 @@ def _ranked(candidates: Sequence[Candidate], runner: Runner, seeds: Any) -> list
     Of those with the same returns, seed by seed, which differ in what is never visited, the smallest stays; unless
     all their episodes end alike, as those of perfect policies do, which says little.
     """
-    forest = Forest.of([candidate.policy for candidate in candidates])
-    tree = np.repeat(np.arange(len(candidates)), len(seeds))
-    returns, _ = runner.returns(forest, tree, np.tile(seeds, len(candidates)))
-    table = returns.reshape(len(candidates), -1)
+    table = paired_returns([candidate.policy for candidate in candidates], runner, seeds)
     means = np.where(np.isfinite(table).all(axis=1), table.mean(axis=1), -np.inf)  # failed episodes are NaN
     errors = table.std(axis=1, ddof=1) / math.sqrt(len(seeds))
     measured = [

@@ -86,6 +86,13 @@ def open_runner(
         yield running
 
 
+def paired_returns(policies: Sequence[DecisionTree], runner: Runner, seeds: Ints) -> Floats:
+    """float[len(policies), len(seeds)], returns of all policies for the same seeds, NaN for failed episodes."""
+    tree = np.repeat(np.arange(len(policies)), len(seeds))
+    returns, _ = runner.returns(Forest.of(policies), tree, np.tile(seeds, len(policies)))
+    return returns.reshape(len(policies), len(seeds))
+
+
 def returns_of(policy: DecisionTree, environment: Any, seeds: Sequence[int], workers: int = 1) -> Floats:
     """float[len(seeds)], see `DecisionTree.evaluate`."""
     wanted = as_environment(environment)

@@ -80,6 +80,7 @@ def search_policy(
     racing: Racing | bool | None = None,
     common_episodes: bool = False,
     restart_after: int | None = None,
+    trim: bool | None = None,
     arguments: Mapping[str, Any] | None = None,
     ranges: Mapping[str, Sequence[float]] | None = None,
     resolution: float = RESOLUTION,
@@ -107,6 +108,8 @@ def search_policy(
             compares trees far better where returns are noisy, but the best fit those episodes a little: use many.
         restart_after: after so many calls without a better design go on with a fresh network, by turns from
             nothing and with the best trees of different structure so far, evaluated anew; None for never.
+        trim: whether decisions of the winner that earn nothing are cut out at the end, on fresh episodes; by
+            default as the preset has it: on for "tuned", off for "paper".
         arguments: of the environment, for `gymnasium.make`.
         ranges: (low, high) of thresholds by the name or number of a feature, in place of the found ones.
         resolution: h, closest distance of thresholds on one path, as a share of the range.
@@ -121,6 +124,7 @@ def search_policy(
     Ctrl-C ends the search; what was found until then is still chosen from and tested.
     """
     require_one_of("preset", preset, PRESETS)
+    require("trim", trim, trim is None or isinstance(trim, bool), "True or False")
     require("racing", racing, racing is None or isinstance(racing, (bool, Racing)), "True, False or a Racing")
     for key, value, least in (
         ("calls", calls, 1),
@@ -148,6 +152,7 @@ def search_policy(
         racing=RacingTable(**asdict(racing)) if isinstance(racing, Racing) else racing,
         common_episodes=bool(common_episodes),
         restart_after=None if restart_after is None else int(restart_after),
+        trim=trim,
         workers=int(workers),
         test_seeds=None if tests == list(TEST_SEEDS) else tests,
     )
@@ -207,7 +212,8 @@ def run_policy(
         assert isinstance(objective, TreeObjective)
 
         def finish(result: Result) -> None:
-            found.append(choose_and_test(objective, result, tests, plan.seed))
+            trimmed = tuned if table.trim is None else table.trim
+            found.append(choose_and_test(objective, result, tests, plan.seed, trimmed))
             if out is not None:
                 from discodso.tasks.control.record import write  # here, because pictures need Matplotlib
 

@@ -169,6 +169,14 @@ class DecisionTree:
         """
         return self._like(_prune(self.nodes, 0, {}))
 
+    def cuts(self) -> list[Self]:
+        """The smaller trees, pruned and distinct, in which one decision has given way to one of its sides."""
+        found: dict[Self, None] = {}
+        for node, (feature, _, jump) in enumerate(self.nodes):
+            for side in (node + 1, jump) if feature >= 0 else ():
+                found[self._like(_replaced(self.nodes, 0, node, side)).pruned()] = None
+        return list(found)
+
     def same_behaviour(self, other: DecisionTree) -> bool:
         """Whether two trees choose the same action for every observation."""
         return _agree(self.nodes, 0, other.nodes, 0, {})
@@ -359,6 +367,17 @@ def _join(feature: int, threshold: float, left: Nodes, right: Nodes) -> Nodes:
 
     at = 1 + len(left)
     return ((feature, threshold, at), *shift(left, 1), *shift(right, at))
+
+
+def _replaced(nodes: Nodes, at: int, node: int, side: int) -> Nodes:
+    """The subtree at a node, with that under `side` in place of that under `node`."""
+    if at == node:
+        return _subtree(nodes, side)
+    feature, threshold, jump = nodes[at]
+    if feature < 0:
+        return (nodes[at],)
+    left, right = _replaced(nodes, at + 1, node, side), _replaced(nodes, jump, node, side)
+    return _join(feature, threshold, left, right)
 
 
 def _sides(box: Box, feature: int, threshold: float) -> tuple[Box | None, Box | None]:

@@ -1,0 +1,145 @@
+"""The default method beside the paper's settings, random search and genetic programming; what each part is worth.
+
+Parts, each with its table: "bitstring" is the ablation on the four bitstring settings (50,000 calls, 5 seeds; a
+run ends at a reward of 0.99999); "filter" and "coating" are the spaces of examples/ at 5,000 calls, 10 seeds. The
+default was tuned on seeds 0 to 2 of the bitstring f1, alpha 0.5 and of the filter; nobody tuned on the coating.
+Runs that are there already are not made again.
+
+    python benchmarks/defaults.py [PART...]     prints, and writes benchmarks/results/defaults.{json,md}
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from discodso import GPSettings, Task, preset, search
+from discodso.baselines.random_search import RandomSettings
+from discodso.files import write_atomically
+from discodso.method import MethodSettings
+from discodso.tasks.bitstring import bitstring
+
+RESULTS = Path(__file__).parent / "results"
+sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+
+DEFAULT = preset("default")
+ABLATION: dict[str, MethodSettings] = {
+    "default": DEFAULT,
+    "without variation": replace(DEFAULT, variation=0.0),
+    "without refinement": replace(DEFAULT, refinement=0.0),
+    "without allocation: fixed shares": replace(DEFAULT, allocation=False),
+    "without learning from varied and refined designs": replace(DEFAULT, off_policy=False),
+    "without a learned scale": replace(DEFAULT, policy=replace(DEFAULT.policy, learn_scale=False)),
+    "without niches": replace(DEFAULT, queue_niche=0),
+    "paper preset": preset("paper"),
+    "random search": RandomSettings(),
+}
+PEERS: dict[str, MethodSettings] = {
+    "default": DEFAULT,
+    "paper preset": preset("paper"),
+    "genetic programming": GPSettings(population=100),
+    "random search": RandomSettings(),
+}
+CASES = [(objective, alpha) for alpha in (0.9, 0.5) for objective in ("f1", "f2")]
+T_95 = {5: 2.776, 10: 2.262}  # Student's t, two-sided
+
+
+def filter_task() -> Task:
+    """The example, whose modules are no package."""
+    import ladder_filter  # type: ignore[import-not-found]
+
+    task: Task = ladder_filter.ladder_task(ladder_filter.butterworth())
+    return task
+
+
+def coating_task() -> Task:
+    """The example."""
+    import mirror_coating  # type: ignore[import-not-found]
+
+    task: Task = mirror_coating.coating_task()
+    return task
+
+
+def bitstring_cell(part: str, seed: int) -> Task:
+    """A task by the name of its column."""
+    objective, _, alpha = part.replace(",", "").split()
+    return bitstring(10, float(alpha), objective, seed)
+
+
+COLUMNS: dict[str, tuple[dict[str, MethodSettings], dict[str, Callable[[int], Task]], int, int]] = {
+    "filter": (PEERS, {"ladder filter": lambda seed: filter_task()}, 5_000, 10),
+    "coating": (PEERS, {"mirror coating": lambda seed: coating_task()}, 5_000, 10),
+    "bitstring": (
+        ABLATION,
+        {
+            name: lambda seed, name=name: bitstring_cell(name, seed)  # type: ignore[misc]
+            for name in (f"{objective}, alpha {alpha}" for objective, alpha in CASES)
+        },
+        50_000,
+        5,
+    ),
+}
+
+
+def make(part: str, runs: dict[str, Any], methods: list[str]) -> None:
+    """Make the runs of a part that are not there yet, and write after each."""
+    table, columns, calls, seeds = COLUMNS[part]
+    for name in methods or table:
+        for column, task in columns.items():
+            cell = runs.setdefault(part, {}).setdefault(name, {}).setdefault(column, [])
+            for seed in range(len(cell), seeds):
+                target = 0.99999 if part == "bitstring" else None
+                result = search(task(seed), budget=calls, seed=seed, method=table[name], target=target)
+                assert result.best is not None
+                cell.append(round(result.best.reward, 5))
+                write(runs)
+            print(f"{part}, {name}, {column}: {interval(cell)}", flush=True)
+
+
+def interval(runs: list[float]) -> str:
+    """Mean and half the width of its 95 % interval by Student's t."""
+    if len(runs) not in T_95:
+        return f"{statistics.mean(runs):.4f} ({len(runs)} runs)" if runs else "-"
+    half = T_95[len(runs)] * statistics.stdev(runs) / math.sqrt(len(runs))
+    return f"{statistics.mean(runs):.4f} ± {half:.4f}"
+
+
+def write(runs: dict[str, Any]) -> None:
+    """Results as JSON and Markdown."""
+    lines = ["Mean best reward and its 95 % interval. Made by `python benchmarks/defaults.py`.", ""]
+    for part, cells in runs.items():
+        table, columns, calls, seeds = COLUMNS[part]
+        lines += [f"## {part}: {calls:,} objective calls, {seeds} seeds", ""]
+        lines += ["| method | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+        for name in table:
+            if name in cells:
+                shown = [interval(cells[name].get(column, [])) for column in columns]
+                lines.append(f"| {name} | " + " | ".join(shown) + " |")
+        lines.append("")
+    write_atomically(RESULTS / "defaults.md", "\n".join(lines))
+    data = {"command": "python benchmarks/defaults.py", "runs": runs}
+    write_atomically(RESULTS / "defaults.json", json.dumps(data, indent=1) + "\n")
+
+
+def main() -> None:
+    """Make what is missing."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(COLUMNS)}; all by default")
+    parser.add_argument("--method", action="append", default=[], help="only this row; may be given again")
+    options = parser.parse_args()
+    path = RESULTS / "defaults.json"
+    runs = json.loads(path.read_text())["runs"] if path.exists() else {}
+    for part in options.parts or COLUMNS:
+        make(part, runs, options.method)
+    print((RESULTS / "defaults.md").read_text())
+
+
+if __name__ == "__main__":
+    main()
