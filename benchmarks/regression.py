@@ -159,7 +159,8 @@ def main() -> None:
                 )
                 _write(path, records, [*before["commands"], command])
     print(table(records))
-    path.with_suffix(".md").write_text(f"`{command}`, seconds of one busy core.\n\n{table(records)}")
+    commands = ", ".join(f"`{line}`" for line in dict.fromkeys([*before["commands"], command]))
+    path.with_suffix(".md").write_text(f"{commands}; seconds of one busy core.\n\n{table(records)}")
 
 
 def _write(path: Path, records: list[dict[str, Any]], commands: list[str]) -> None:
