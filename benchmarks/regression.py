@@ -5,7 +5,7 @@ python benchmarks/regression.py --ablation       the default without each part; 
 python benchmarks/regression.py --variant B      the other data; --calls, --seeds, --problems, --methods choose
 
 Runs that the result file has are not repeated. pyoperon counts as this project does: one for an evaluation of the
-residuals, one for a Jacobian. The settings of the default were chosen on the odd rows of the table of problems.
+residuals, one for a Jacobian. docs/regression.md says on which problems the settings were chosen.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def table(records: Sequence[dict[str, Any]]) -> str:
     halves = {
         "all": lambda p: True,
         "dim <= 3": lambda p: p.inputs <= 3,
-        "odd rows (settings chosen on these)": lambda p: order.index(p.name) % 2 == 0,
+        "odd rows (the choice was tuned on these)": lambda p: order.index(p.name) % 2 == 0,
         "even rows": lambda p: order.index(p.name) % 2 == 1,
     }
     kinds = dict.fromkeys((r["method"], r["calls"], r["variant"]) for r in records)
@@ -159,7 +159,8 @@ def main() -> None:
                 )
                 _write(path, records, [*before["commands"], command])
     print(table(records))
-    path.with_suffix(".md").write_text(f"`{command}`, seconds of one busy core.\n\n{table(records)}")
+    commands = ", ".join(f"`{line}`" for line in dict.fromkeys([*before["commands"], command]))
+    path.with_suffix(".md").write_text(f"{commands}; seconds of one busy core.\n\n{table(records)}")
 
 
 def _write(path: Path, records: list[dict[str, Any]], commands: list[str]) -> None:
