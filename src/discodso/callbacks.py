@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from discodso.errors import DeclarationError
+from discodso.files import FileError
 from discodso.history import HistoryRow
 from discodso.result import Ranking, Result, Scored
 
@@ -104,6 +105,11 @@ class JsonLines(Callback):
 
     def __init__(self, target: str | Path | TextIO) -> None:
         self._target = target
+        if isinstance(target, (str, Path)):
+            try:
+                Path(target).open("a").close()  # better now than in the middle of a run
+            except OSError as error:
+                raise FileError(f"cannot write {target}: {error.strerror or error}") from None
 
     def _write(self, event: str, data: dict[str, Any]) -> None:
         line = json.dumps({"event": event, **data}, allow_nan=False) + "\n"
@@ -197,7 +203,10 @@ class TensorBoard(Callback):
             raise DeclarationError(
                 'TensorBoard is not installed; install it with pip install "discodso[tensorboard]"'
             ) from None
-        self._writer: Any = SummaryWriter(str(folder))
+        try:
+            self._writer: Any = SummaryWriter(str(folder))
+        except OSError as error:
+            raise FileError(f"cannot write into {folder}: {error.strerror or error}") from None
         self._last = (time.monotonic(), 0)
 
     def start(self, info: RunInfo) -> None:

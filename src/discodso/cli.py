@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import Annotated, Any
+import warnings
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -51,17 +53,33 @@ app.add_typer(bench.bench, name="bench")
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Entry point: an error that discodso raises on purpose is one line, not a traceback."""
+    """Entry point: an error that discodso raises on purpose, or the system, is one line, not a traceback."""
     try:
-        return app(arguments)
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
+            return app(arguments)
     except DiscodsoError as error:
-        print(f"discodso: {error}", file=sys.stderr)
-        sys.exit(EXIT_ERROR)
+        _fail(str(error))
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:  # the reader of the output has gone, as `head` does
         sys.stderr.close()
         sys.exit(EXIT_ERROR)
+    except MemoryError as error:
+        _fail(f"there is not enough memory; smaller batches, designs or tables need less ({error})")
+    except OSError as error:
+        _fail(str(error))
+
+
+def _fail(words: str) -> NoReturn:
+    print(f"discodso: {' '.join(words.split())}", file=sys.stderr)
+    sys.exit(EXIT_ERROR)
+
+
+def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning is a line as well, without the place in the code and without colours."""
+    words = re.sub(r"\x1b\[[0-9;]*m", "", str(message))
+    print(f"discodso: {' '.join(words.split())}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from discodso.commands.output import callbacks_for, show_policy
+from discodso.commands.output import callbacks_for, json_text, show_policy
 from discodso.commands.running import CheckpointSeconds, Events, Json, Out, TensorBoardFolder
 from discodso.errors import DeclarationError
 
@@ -56,13 +57,20 @@ def policy(
     tensorboard: TensorBoardFolder = None,
 ) -> None:
     """Find a decision tree that acts well in a Gymnasium environment, and score it on 1000 fresh seeds."""
+    from discodso.callbacks import Callback, RunInfo
     from discodso.tasks.control.environments import as_environment, describe
     from discodso.tasks.control.search import search_policy
 
     given = as_environment(environment, dict(_argument(text) for text in argument))
     ranges = dict(_range(text) for text in range_)
     console = Console(stderr=True, quiet=as_json)
-    _show_interface(describe(given, ranges, seed), console)
+
+    class Introduction(Callback):
+        """Shows what the tree can look at, once all settings have turned out well."""
+
+        def start(self, info: RunInfo) -> None:
+            _show_interface(describe(given, ranges, seed), console)
+
     found = search_policy(
         given,
         calls=calls,
@@ -78,7 +86,7 @@ def policy(
         ranges=ranges,
         target=target,
         time_limit=max_time,
-        callback=callbacks_for(as_json, events, tensorboard),
+        callback=[Introduction(), *callbacks_for(as_json, events, tensorboard)],
         out=out,
         checkpoint_seconds=checkpoint_seconds,
     )
@@ -103,11 +111,14 @@ def play(
     """Play episodes with a policy, and record one."""
     from discodso.checks import require_integer
     from discodso.tasks.control.play import play as play_episode
-    from discodso.tasks.control.play import save_film
+    from discodso.tasks.control.play import require_format, save_film
     from discodso.tasks.control.tree_policy import TreePolicy
 
     require_integer("seed", seed, 0)
     require_integer("episodes", episodes, 1)
+    film = policy.with_suffix(".gif") if out is None else out
+    require_format(film)
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # frames need no screen, and SDL complains without one
     tree = TreePolicy.load(policy)
     shown = []
     for number in range(seed, seed + episodes):
@@ -117,12 +128,11 @@ def play(
         if not as_json:
             print(f"seed {number}: return {episode.total:g} after {episode.steps} steps")
         if filming:
-            film = policy.with_suffix(".gif") if out is None else out
             save_film(episode, film)
             if not as_json:
                 print(f"film: {film}")
     if as_json:
-        print(json.dumps(shown, allow_nan=False))
+        print(json_text(shown))
 
 
 def _argument(text: str) -> tuple[str, Any]:

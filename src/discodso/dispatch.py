@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import queue
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -216,6 +217,7 @@ class Dispatcher:
             failure = error
         if hasattr(self._executor, "check"):
             self._executor.check()
+        _require_module(failure)
         late = isinstance(failure, TimeoutError)
         chunk.lost += 1
         if len(chunk.rows) > 1 and (late or chunk.lost > 1):
@@ -276,7 +278,17 @@ def as_completed(
 
 
 def _lost(chunk: _Chunk, error: BaseException) -> str:
-    return f"was lost {chunk.lost} times with its worker, the last time by {type(error).__name__}: {error}"
+    return f"was lost {chunk.lost} times with its worker, the last time by {describe(error)}"
+
+
+def _require_module(error: BaseException) -> None:
+    """What a worker cannot import is missing for every design: that ends the run instead of failing them all."""
+    missing = re.search(r"No module named '([^']+)'", str(error))
+    if missing:
+        raise ExecutorError(
+            f"a worker has no module {missing[1]!r}, which the task needs; install it there, or put its folder "
+            "on the PYTHONPATH of the workers"
+        )
 
 
 def _in_order(flight: Flight) -> Answer:

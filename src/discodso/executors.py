@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -125,7 +126,11 @@ class Ray:
         self._ray: Any = ray
         self._own = not ray.is_initialized()
         if self._own:
-            options: dict[str, Any] = {"address": address} if address else {"num_cpus": workers}
+            # Workers on this machine find what can be imported here, such as a task in the current folder.
+            paths = {"PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path)}
+            options: dict[str, Any] = (
+                {"address": address} if address else {"num_cpus": workers, "runtime_env": {"env_vars": paths}}
+            )
             try:
                 ray.init(
                     include_dashboard=None if address else False,

@@ -53,6 +53,12 @@ _STYLE: Any = {
 }
 
 
+def require_format(path: Path) -> None:
+    """Refuse a file that no figure is written to, so that this can be known before a long run."""
+    if path.suffix.lower() not in FORMATS:
+        raise DeclarationError(f"a figure must be a file .svg, .pdf or .png, got {str(path)!r}")
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Plot:
     """A figure; the last line of a notebook cell shows it, `save` writes it."""
@@ -65,8 +71,7 @@ class Plot:
     def save(self, path: str | Path) -> Plot:
         """Write the figure as SVG, PDF or PNG, as the ending of the path says."""
         path = Path(path)
-        if path.suffix.lower() not in FORMATS:
-            raise DeclarationError(f"a figure must be a file .svg, .pdf or .png, got {str(path)!r}")
+        require_format(path)
         write_atomically(path, self._bytes(path.suffix.lower()[1:]))
         return self
 

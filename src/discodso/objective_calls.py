@@ -200,9 +200,9 @@ def _as_weights(given: Any, count: int) -> Floats:
 
 
 def describe(error: BaseException) -> str:
-    """Kind, message and line of an exception, for people who look for it."""
+    """Kind, message and line of an exception in one line, for people who look for it."""
     try:
-        message = str(error)
+        message = " ".join(str(error).split())
     except Exception:
         message = "(its message cannot be shown)"
     frames = traceback.extract_tb(error.__traceback__)

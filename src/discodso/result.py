@@ -62,7 +62,10 @@ class Scored:
     @classmethod
     def from_dict(cls, data: Any) -> Scored:
         """Inverse of `to_dict`; KeyError, TypeError or ValueError for anything else."""
-        numbers = float(data["reward"]), int(data["call"]), float(data["weight"])
+        if not isinstance(data, dict):
+            raise TypeError("a scored design is an object")
+        weight = data.get("weight", 1.0)  # older folders know none
+        numbers = float(data["reward"]), int(data["call"]), float(weight)
         return cls(Design.from_dict(data["design"]), *numbers)
 
 

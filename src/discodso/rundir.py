@@ -19,15 +19,16 @@ import sys
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from discodso._version import __version__
 from discodso.errors import CheckpointError, SettingsError
-from discodso.files import FileError, write_atomically
+from discodso.files import FileError, json_numbers, read_object, write_atomically
 from discodso.history import HistoryRow
+from discodso.result import Scored
 from discodso.toml_text import to_toml
 
 SETTINGS, ENVIRONMENT, HISTORY, TOP, LOCK = (
@@ -40,6 +41,9 @@ SETTINGS, ENVIRONMENT, HISTORY, TOP, LOCK = (
 _PACKAGES = ("numpy", "scipy", "torch", "numba", "safetensors", "pydantic", "gymnasium", "distributed", "ray")
 _LOCK_ATTEMPTS = 30
 _ROW_KEYS = {field.name for field in fields(HistoryRow)} - {"tokens"}
+_NEEDED_KEYS = {
+    field.name for field in fields(HistoryRow) if field.default is MISSING
+}  # also in older folders
 
 
 class RunFolder:
@@ -195,30 +199,44 @@ def read_history(path: Path) -> list[HistoryRow]:
 def history_row(line: bytes) -> HistoryRow | None:
     """A line of a history, None if it is not one."""
     try:
-        data = json.loads(line)
+        data = json_numbers(line)
         tokens = data.pop("tokens", None)
-        if set(data) != _ROW_KEYS or not isinstance(data["calls"], int):
+        if not set(data) >= _NEEDED_KEYS or type(data["calls"]) is not int:
             return None
-        use = None if tokens is None else {name: tuple(map(_number, use)) for name, use in tokens.items()}
+        data = {key: data[key] for key in _ROW_KEYS if key in data}
+        use = None if tokens is None else {name: _numbers(use) for name, use in tokens.items()}
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
     good = all(value is None or (type(value) in (int, float)) for value in data.values())
     return HistoryRow(**data, tokens=use) if good else None
 
 
-def _number(value: Any) -> float:
-    if type(value) not in (int, float):
+def _numbers(values: Any) -> tuple[float, ...]:
+    if not values or any(type(value) not in (int, float) for value in values):
         raise TypeError
-    return float(value)
+    return tuple(map(float, values))
 
 
 def read_top(path: Path) -> dict[str, Any] | None:
     """The summary of a run folder, None if there is none that can be read."""
-    try:
-        data = json.loads((path / TOP).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-    return data if isinstance(data, dict) else None
+    return read_object(path / TOP)
+
+
+def best_designs(top: Mapping[str, Any]) -> tuple[Scored, ...]:
+    """The designs of a summary, best first; what is none is passed over."""
+    found = []
+    for data in top["top"] if isinstance(top.get("top"), list) else []:
+        try:
+            found.append(Scored.from_dict(data))
+        except (KeyError, TypeError, ValueError, OverflowError):
+            continue
+    return tuple(found)
+
+
+def first_failures(top: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The failures of a summary: call, design and reason of each; what is none is passed over."""
+    given = top["failures"] if isinstance(top.get("failures"), list) else []
+    return [f for f in given if isinstance(f, dict) and isinstance(f.get("reason"), str)]
 
 
 def is_running(path: Path) -> bool:

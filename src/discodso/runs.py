@@ -259,7 +259,7 @@ def load_task(name: str, path: str | None = None, arguments: dict[str, Any] | No
             raise DeclarationError(f"{name} is a task and takes no arguments; name a function that makes one")
     except DiscodsoError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script may end itself when it is imported
         what = f"{type(error).__name__}: {error}".splitlines()[0]
         raise DeclarationError(f"the task {name} cannot be loaded: {what}") from None
     if not isinstance(found, Task):
@@ -281,6 +281,10 @@ def _fit(settings: RunSettings, out: str | Path | None, resume: bool, callback: 
     if settings.initial_designs:
         raise SettingsError("run.initial_designs cannot be given for a regression")
     data = read_table(table.table, table.target, tuple(table.ignore))
+    if len(data.y) < 2:
+        raise DeclarationError(
+            f"{table.table} has a single row; an equation needs at least two to be judged by"
+        )
     own = table.model_dump(exclude={"kind", "table", "target", "ignore", "library"})
     model = DisCoRegressor(
         library=LIBRARY if table.library is None else tuple(table.library),

@@ -34,6 +34,8 @@ def bench_regression(
 
     require_integer("seeds", seeds, 1)
     require_integer("calls", calls, 1)
+    for number in checkpoint:
+        require_integer("checkpoint", number, 1)
     require_one_of("variant", variant, ("A", "B"))
     require_one_of("executor", executor, ("processes", "dask", "ray"))
     chosen = named("all" if problems == "all" else [name.strip() for name in problems.split(",")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,19 @@ if TYPE_CHECKING:
     from discodso.tasks.regression.estimator import DisCoRegressor
 
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
+
+
+def json_text(data: Any) -> str:
+    """For programs; what JSON has no number for (an infinite loss, an open range) is null."""
+    return json.dumps(_finite(data), allow_nan=False)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 def callbacks_for(as_json: bool, events: Path | None, tensorboard: Path | None) -> list[Any]:
@@ -62,7 +76,7 @@ def leave(result: Result, found: bool = False) -> None:
 
 def _show_result(result: Result, space: Space, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(result.to_dict(), allow_nan=False))
+        print(json_text(result.to_dict()))
         return
     from rich.console import Console
     from rich.table import Table
@@ -93,22 +107,18 @@ def _show_fit(outcome: Outcome, as_json: bool) -> None:
     if not as_json:
         _show_model(model, data.target, score)
         return
-    print(
-        json.dumps(
-            {
-                "target": data.target,
-                "expression": str(model),
-                "latex": model.latex(),
-                "design": model.expression_.design.to_dict(),
-                "r2": score,
-                "calls": model.calls_,
-                "polish_calls": model.polish_calls_,
-                "stop": outcome.result.stop.name.lower(),
-                "front": model.front_rows_,
-            },
-            allow_nan=False,
-        )
-    )
+    found = {
+        "target": data.target,
+        "expression": str(model),
+        "latex": model.latex(),
+        "design": model.expression_.design.to_dict(),
+        "r2": score,
+        "calls": model.calls_,
+        "polish_calls": model.polish_calls_,
+        "stop": outcome.result.stop.name.lower(),
+        "front": model.front_rows_,
+    }
+    print(json_text(found))
 
 
 def _show_model(model: DisCoRegressor, target: str, score: float) -> None:
@@ -145,7 +155,7 @@ def _show_model(model: DisCoRegressor, target: str, score: float) -> None:
 def show_policy(found: PolicySearch, as_json: bool) -> None:
     """Print what came of a policy search, and leave with an exit code that tells a program about it."""
     if as_json:
-        print(json.dumps({**found.summary(), "tree": found.policy.to_dict()}, allow_nan=False))
+        print(json_text({**found.summary(), "tree": found.policy.to_dict()}))
     else:
         _show_tree(found)
     leave(found.search)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from discodso.commands.output import json_text
 
 if TYPE_CHECKING:
     from discodso.reports.comparison import Comparison
@@ -69,6 +70,8 @@ def compare(
 
     if at is not None:
         require_integer("at", at, 1)
+    if figure is not None:
+        figures.require_format(figure)
     tasks = by_task([read_run(folder) for folder in folders])
     if len(tasks) > 1:
         names = "; ".join(f"{runs[0].path} is of: {title}" for title, runs in tasks.items())
@@ -81,7 +84,7 @@ def compare(
     if figure is not None:
         figures.learning([group.curve for group in groups], title).save(figure)
     if as_json:
-        print(json.dumps({"task": title, **found.to_dict()}, allow_nan=False))
+        print(json_text({"task": title, **found.to_dict()}))
         return
     _show_comparison(title, found)
     for name, path in (("table", csv), ("figure", figure)):

@@ -143,6 +143,10 @@ def fit(
     require_integer("max_calls", calls, 1)
     if max_time is not None:
         require_number("max_time", max_time, above=0)
+    if plot is not None:
+        from discodso.figures import require_format
+
+        require_format(plot)
     plan = Plan(Limits(calls, time_limit=max_time), seed, checkpoint_seconds=checkpoint_seconds)
     task = RegressionTable.model_construct(
         table=str(table), target=target, ignore=ignore, max_length=max_length, selection=selection

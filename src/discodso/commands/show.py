@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from discodso.commands.output import json_text
+from discodso.files import read_object
+
 
 def standing(folder: Path) -> dict[str, Any]:
     """How the run in a folder stands, for JSON."""
-    from discodso.rundir import HISTORY, is_running, read_history, read_settings, read_top, require_run_folder
+    from discodso.rundir import (
+        HISTORY,
+        best_designs,
+        first_failures,
+        is_running,
+        read_history,
+        read_settings,
+        read_top,
+        require_run_folder,
+    )
 
     require_run_folder(folder)
     settings = read_settings(folder / "settings.toml")
@@ -20,20 +31,21 @@ def standing(folder: Path) -> dict[str, Any]:
     running = is_running(folder)
     ended = None if running else top.get("stop")
     policy = read_summary(folder)
+    run = settings.get("run")
     if is_policy(settings) and (policy is None or policy.get("calls") != top.get("calls")):
         ended = None  # the search may have, but the choice was not made
     return {
         "folder": str(folder),
         "task": settings.get("task"),
-        "budget": settings.get("run", {}).get("budget"),
+        "budget": run.get("budget") if isinstance(run, dict) else None,
         "state": "running" if running else ("ended" if ended else "stopped"),
         "stop": ended,
         "stop_sentence": top.get("stop_sentence") if ended else None,
         "batches": len(history),
         "last": history[-1].to_dict() if history else None,
-        "top": top.get("top", []),
+        "top": [scored.to_dict() for scored in best_designs(top)],
         "policy": policy,
-        "failures": top.get("failures", []),
+        "failures": first_failures(top),
     }
 
 
@@ -46,10 +58,10 @@ def is_policy(settings: dict[str, Any]) -> bool:
 def read_summary(folder: Path) -> dict[str, Any] | None:
     """The figures of the policy that was chosen, None if there is none."""
     try:
-        found = json.loads((folder / "summary.json").read_bytes())
+        found = read_object(folder / "summary.json") or {}
         keys = ("test_mean", "test_error", "nodes", "calls", "episodes", "validation_episodes")
         return {key: found[key] + 0 for key in keys}
-    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return None
 
 
@@ -60,7 +72,7 @@ def show(
     """Print what a run has found and how it stands, also while it runs."""
     found = standing(folder)
     if as_json:
-        print(json.dumps(found, allow_nan=False))
+        print(json_text(found))
         return
     from rich.console import Console
     from rich.table import Table

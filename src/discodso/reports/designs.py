@@ -87,16 +87,16 @@ def _tree(design: Design, features: tuple[str, ...], actions: tuple[str, ...], p
     from discodso.tasks.control.tree_policy import TreePolicy
 
     waiting: list[Any] = []
-    for name, value in reversed(list(design)):
-        if value is None:
-            waiting.append({"action": actions.index(name)})
-        elif len(waiting) >= 2:
-            left, right = waiting.pop(), waiting.pop()
-            feature = features.index(name.removesuffix(DECISION))
-            waiting.append({"feature": feature, "threshold": value, "left": left, "right": right})
     try:
+        for name, value in reversed(list(design)):
+            if value is None:
+                waiting.append({"action": actions.index(name)})
+            elif len(waiting) >= 2:
+                left, right = waiting.pop(), waiting.pop()
+                feature = features.index(name.removesuffix(DECISION))
+                waiting.append({"feature": feature, "threshold": value, "left": left, "right": right})
         policy = TreePolicy.from_dict(waiting[0] if len(waiting) == 1 else None)
-    except DiscodsoError:
+    except (DiscodsoError, ValueError):  # no tree of this environment
         return Shown(str(design))
     named = policy.with_names(None, features, tuple(enumerate(actions)))
     return Shown(str(named.export("text")), svg=compact(named._repr_svg_()) if picture else None)

@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from discodso.curves import Curve, Track
-from discodso.errors import InvalidDesignError
-from discodso.files import FileError
+from discodso.files import FileError, read_object
 from discodso.history import HistoryRow
 from discodso.result import Scored
 from discodso.rundir import (
     ENVIRONMENT,
     HISTORY,
     SETTINGS,
+    best_designs,
     is_running,
     read_history,
     read_settings,
     read_top,
 )
-from discodso.tasks.regression.record import EQUATION
+from discodso.tasks.regression.record import read_equation
 
 POLICY, SUMMARY, PICTURE = "policy.json", "summary.json", "tree.svg"
 
@@ -152,14 +152,14 @@ def read_run(path: Path) -> RunRecord:
         path=path,
         settings=read_settings(path / SETTINGS) if has_settings else {},
         settings_text=text,
-        environment=_json(path / ENVIRONMENT) or {},
+        environment=read_object(path / ENVIRONMENT) or {},
         history=tuple(read_history(path / HISTORY)),
         top=top,
-        designs=_designs(top.get("top")),
+        designs=best_designs(top),
         running=is_running(path),
-        equation=_json(path / EQUATION),
-        policy=_json(path / POLICY),
-        summary=_json(path / SUMMARY),
+        equation=read_equation(path),
+        policy=read_object(path / POLICY),
+        summary=read_object(path / SUMMARY),
         picture=_text(path / PICTURE),
     )
 
@@ -223,16 +223,6 @@ def _differs(flats: Sequence[Mapping[str, Any]], key: str) -> bool:
     return len(set(values)) > 1
 
 
-def _designs(given: Any) -> tuple[Scored, ...]:
-    found = []
-    for data in given if isinstance(given, list) else []:
-        try:
-            found.append(Scored.from_dict(data))
-        except (KeyError, TypeError, ValueError, InvalidDesignError):
-            continue
-    return tuple(found)
-
-
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
@@ -242,11 +232,3 @@ def _text(path: Path) -> str | None:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError):
         return None
-
-
-def _json(path: Path) -> dict[str, Any] | None:
-    try:
-        data = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-    return data if isinstance(data, dict) else None

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from discodso.checks import is_integer, require
 from discodso.errors import DiscodsoError
 from discodso.reports.folders import SUMMARY, read_run
 from discodso.reports.page import embedded, page
@@ -43,6 +44,7 @@ class LiveReport:
         self._last_run = time.monotonic()
         self._over = False
         self.ended_was_fetched = False
+        require("port", port, is_integer(port) and 0 <= port <= 65535, "a number from 0 to 65535")
         if not any(is_running(folder) for folder in self._folders):
             for folder in self._folders:
                 read_run(folder)  # says what is wrong with a folder that is none

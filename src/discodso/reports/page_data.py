@@ -18,6 +18,7 @@ from discodso.reports.comparison import compare
 from discodso.reports.designs import Shown, show_designs, show_policy
 from discodso.reports.folders import Group, RunRecord, by_method, by_task
 from discodso.result import Scored
+from discodso.rundir import first_failures
 from discodso.tasks.regression.typeset import equation as equation_of
 
 _DESIGNS = 100
@@ -110,7 +111,8 @@ def _score(run: RunRecord) -> str | None:
     """What a final test said, in words."""
     if run.summary is not None and isinstance(run.summary.get("test_mean"), (int, float)):
         error = run.summary.get("test_error")
-        return f"{run.summary['test_mean']:.2f} ± {error:.2f} on unseen seeds" if error is not None else None
+        known = isinstance(error, (int, float))
+        return f"{run.summary['test_mean']:.2f} ± {error:.2f} on unseen seeds" if known else None
     if run.equation is not None and isinstance(run.equation.get("r2"), (int, float)):
         return f"R² {run.equation['r2']:.6f} on all {run.equation.get('rows', '')} rows"
     return None
@@ -120,7 +122,7 @@ def _command(run: RunRecord) -> str:
     command = run.environment.get("command") or (run.summary or {}).get("command") or ""
     if isinstance(command, str):
         return _cut(command)
-    words = [str(word) for word in command]
+    words = [str(word) for word in command] if isinstance(command, list) else []
     if not words or words[0] in ("", "-", "-c"):  # typed into Python, or a notebook
         return ""
     name = words[0].replace("\\", "/").rsplit("/", 1)[-1]
@@ -245,14 +247,15 @@ def _front_note(row: Mapping[str, Any]) -> str:
 def _failures(group: Group) -> dict[str, Any]:
     listed = []
     for run in group.runs:
-        for failure in run.top.get("failures") or []:
-            design = failure.get("design") or {}
+        for failure in first_failures(run.top):
+            design = failure.get("design")
+            tokens = design.get("tokens") if isinstance(design, Mapping) else None
             listed.append(
                 {
                     "seed": run.seed,
-                    "call": failure.get("call"),
+                    "call": failure.get("call") if isinstance(failure.get("call"), int) else None,
                     "reason": _cut(str(failure.get("reason")), 300),
-                    "design": _cut(", ".join(map(str, design.get("tokens", []))), 300),
+                    "design": _cut(", ".join(map(str, tokens if isinstance(tokens, list) else [])), 300),
                 }
             )
     reasons = Counter(failure["reason"] for failure in listed)

@@ -62,11 +62,16 @@ def _frame(env: Any) -> Any:
     return frame
 
 
+def require_format(path: Path) -> None:
+    """Refuse a file that no film is written to."""
+    if path.suffix.lower() not in FORMATS:
+        raise DeclarationError(f"a film is a .gif or an .mp4, got {path.name!r}")
+
+
 def save_film(episode: Episode, path: str | Path) -> None:
     """Write the frames as .gif (needs Pillow) or .mp4 (needs imageio with ffmpeg)."""
     path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise DeclarationError(f"a film is a .gif or an .mp4, got {path.name!r}")
+    require_format(path)
     if not episode.frames:
         raise DeclarationError("the episode was played without film=True, there is nothing to save")
     write_atomically(path, _gif(episode) if path.suffix.lower() == ".gif" else _mp4(episode))

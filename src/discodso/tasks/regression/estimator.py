@@ -176,6 +176,9 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         require_one_of("selection", self.selection, SELECTIONS)
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            finite = bool(np.isfinite(y @ y))
+        require("y", f"up to {np.abs(y).max():.3g}", finite, "numbers whose squares are finite")
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if not weights.sum() > 0:
             raise ValueError("sample_weight must not be all zero")

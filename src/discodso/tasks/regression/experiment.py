@@ -13,6 +13,7 @@ from typing import Any, Literal
 from discodso.disco import DisCoSettings
 from discodso.dispatch import Executor, as_completed
 from discodso.errors import DeclarationError
+from discodso.files import FileError
 from discodso.result import HistoryRow, Ranking, Scored
 from discodso.search import search
 from discodso.tasks.regression.problems import Problem, problem_task, problems
@@ -87,7 +88,11 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     """Records of a file of JSON lines; a last line cut short by a crash is passed over."""
     records = []
     if path.exists():
-        for line in path.read_text().splitlines():
+        try:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError as error:
+            raise FileError(f"cannot read {path}: {error.strerror or error}") from None
+        for line in lines:
             try:
                 record = json.loads(line)
             except ValueError:

@@ -12,7 +12,7 @@ import numpy as np
 
 from discodso.arrays import Floats
 from discodso.curves import thinned
-from discodso.files import write_atomically
+from discodso.files import read_object, write_atomically
 from discodso.tasks.regression.export import latex, text
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.front import Candidate, as_rows
@@ -50,6 +50,51 @@ def write_equation(
         **_plot(chosen, X, y, predicted),
     }
     write_atomically(folder / EQUATION, json.dumps(content, allow_nan=False) + "\n")
+
+
+def read_equation(folder: Path) -> dict[str, Any] | None:
+    """What `write_equation` has written, None if there is nothing, or something else."""
+    data = read_object(folder / EQUATION)
+    if data is None:
+        return None
+    front, columns = data.get("front", []), data.get("columns", [])
+    good = (
+        _is_formula(data.get("math"))
+        and isinstance(columns, list)
+        and all(isinstance(name, str) for name in columns)
+        and isinstance(front, list)
+        and all(isinstance(row, dict) and _is_front_row(row) for row in front)
+        and _is_plot(data.get("plot"))
+    )
+    return data if good else None
+
+
+def _is_front_row(row: dict[str, Any]) -> bool:
+    numbers = (row.get("complexity"), 0.0 if row.get("loss") is None else row["loss"])
+    return all(map(_is_number, numbers)) and "expression" in row and _is_formula(row.get("math"))
+
+
+def _is_formula(node: Any, depth: int = 0) -> bool:
+    """Whether a value is MathML as nested lists."""
+    inside = isinstance(node, list) and bool(node) and isinstance(node[0], str) and depth < 400
+    return inside and all(isinstance(child, str) or _is_formula(child, depth + 1) for child in node[1:])
+
+
+def _is_plot(plot: Any) -> bool:
+    if not isinstance(plot, dict):
+        return False
+    given, curve = plot.get("given"), plot.get("curve", {"x": [], "y": []})
+    ends = (curve.get("x"), curve.get("y")) if isinstance(curve, dict) else (None, None)
+    pairs: list[tuple[Any, Any]] = [(given, plot.get("predicted")), (given, plot.get("input", given)), ends]
+    return all(_are_numbers(a) and _are_numbers(b) and len(a) == len(b) for a, b in pairs)
+
+
+def _are_numbers(values: Any) -> bool:
+    return isinstance(values, list) and all(value is None or _is_number(value) for value in values)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
 
 
 def _plot(chosen: Expression, X: Floats, y: Floats, predicted: Floats) -> dict[str, Any]:
