@@ -1,8 +1,9 @@
-"""Executors on 4,000 designs of an objective that computes for 5 ms: wall time, overhead, and equal results.
+"""Executors on 4,000 designs of a 5 ms objective, computing and waiting: wall time, overhead, and equal results.
 
 Serial, two worker processes, a Dask scheduler with two workers in processes of their own, and Ray with two local
-nodes. Each design costs a fixed number of rounds of hashing, set so that one takes 5 ms of CPU time here. Then the
-overhead of the evaluator for a batch objective that costs nothing, and what `overlap` is worth.
+nodes. A computing objective does a fixed number of rounds of hashing, set so that one takes 5 ms of CPU time here;
+a waiting one sleeps, as if a simulator elsewhere did the work. Then what asking ahead (`overlap`) saves and costs,
+and the overhead of the evaluator for a batch objective that costs nothing.
 
     python benchmarks/executors.py         prints, and writes benchmarks/results/executors.json and executors.md
 """
@@ -24,12 +25,15 @@ from typing import Any
 
 import numpy as np
 
-from discodso import DisCoSettings, OpenSequence, RandomSettings, Space, Task, Token, search
+from discodso import DisCoSettings, OpenSequence, PolicySettings, RandomSettings, Space, Task, Token, search
 from discodso.baselines.random_search import RandomSearch
 from discodso.evaluation import Evaluator
 from discodso.executors import Dask, Processes, Ray
+from discodso.tasks.bitstring import bitstring
 
 RESULTS = Path(__file__).parent / "results"
+OBJECTIVES = ("computing", "waiting")
+MILLISECONDS = 5.0
 SPACE = Space([Token("v", range=(0, 1)), Token("w", range=(0, 1)), Token("d")], OpenSequence(1, 6))
 
 
@@ -166,43 +170,41 @@ def batch_overhead(designs: int = 100_000) -> float:
     return (time.process_time() - started) / designs * 1e6
 
 
-def overlap_gain(milliseconds: float = 1.0, budget: int = 2000) -> dict[str, float]:
-    """Wall seconds and best reward of DisCo on two processes, without and with asking ahead."""
-    task = Task(SPACE, Hashing(rounds_for(milliseconds / 1000)))
-    found: dict[str, float] = {"objective_milliseconds": milliseconds, "designs": budget}
-    for overlap in (False, True):
-        with Processes(2) as executor:
-            search(task, budget=200, method=DisCoSettings(), executor=executor)
+def overlap_times(milliseconds: float, waiting: bool, designs: int = 2000) -> dict[str, Any]:
+    """Wall seconds of DisCo on two processes, without and with asking ahead."""
+    seconds = milliseconds / 1000
+    task = Task(SPACE, Waiting(seconds) if waiting else Hashing(rounds_for(seconds)))
+    found: dict[str, Any] = {"objective": "waiting" if waiting else "computing", "designs": designs}
+    with Processes(2) as executor:
+        search(task, budget=200, method=DisCoSettings(), executor=executor)
+        for overlap in (False, True):
             started = time.perf_counter()
-            search(task, budget=budget, method=DisCoSettings(), executor=executor, overlap=overlap)
+            search(task, budget=designs, method=DisCoSettings(), executor=executor, overlap=overlap)
             found["overlap" if overlap else "plain"] = round(time.perf_counter() - started, 2)
     return found
 
 
-def main() -> None:
-    """Measure, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--designs", type=int, default=4000)
-    parser.add_argument("--milliseconds", type=float, default=5.0)
-    parser.add_argument("--kinds", default="serial,processes,dask,ray")
-    parser.add_argument("--objectives", default="computing,waiting", help="the former needs a quiet machine")
-    parser.add_argument("--dry", action="store_true", help="write nothing")
-    given = parser.parse_args()
-    kinds = given.kinds.split(",")
-    wanted = given.objectives.split(",")
-    tables = [measure(given.designs, given.milliseconds, kinds, what == "waiting") for what in wanted]
-    found: dict[str, Any] = {
-        "tables": tables,
-        "batch_objective_overhead_microseconds": round(batch_overhead(), 3),
-    }
-    found["overlap"] = overlap_gain()
-    found["machine"] = {
-        "processors": os.cpu_count(),
-        "system": platform.system(),
-        "python": platform.python_version(),
-    }
-    lines = [f"`python benchmarks/executors.py` on {os.cpu_count()} processors."]
-    for table in tables:
+def overlap_rewards(calls: int = 5000, seeds: int = 10) -> dict[str, Any]:
+    """Best rewards on the bitstring without and with asking ahead: the policy learns a batch later then."""
+    method = DisCoSettings(learning_rate=0.006, policy=PolicySettings(learn_scale=True))
+    found: dict[str, Any] = {"task": "bitstring, T = 10, f1, alpha 0.9", "calls": calls, "seeds": seeds}
+    for overlap in (False, True):
+        best = []
+        for seed in range(seeds):
+            result = search(bitstring(10, seed=seed), budget=calls, seed=seed, method=method, overlap=overlap)
+            assert result.best is not None
+            best.append(result.best.reward)
+        found["overlap" if overlap else "plain"] = [
+            round(float(np.mean(best)), 4),
+            round(float(np.std(best, ddof=1) / np.sqrt(seeds)), 4),
+        ]
+    return found
+
+
+def written(found: dict[str, Any]) -> str:
+    """The results as Markdown."""
+    lines = [f"`{found['command']}` on {found['machine']['processors']} processors."]
+    for table in (found[what] for what in OBJECTIVES if what in found):
         lines += [
             "",
             f"{table['designs']} designs, each {table['objective_milliseconds']:g} ms of {table['objective']}:",
@@ -215,25 +217,68 @@ def main() -> None:
             f"{r['overhead_microseconds']} | {'yes' if r['same_result'] else 'NO'} | {r['load_before']} |"
             for r in table["rows"]
         ]
-    gain = found["overlap"]
+    if "overlap" in found:
+        times, learned = found["overlap"]["times"], found["overlap"]["rewards"]
+        usual, ahead = (f"{mean:.4f} ± {error:.4f}" for mean, error in (learned["plain"], learned["overlap"]))
+        lines += [
+            "",
+            "Asking ahead (`overlap=True`), DisCo on two processes, designs of 5 ms:",
+            "",
+            "| objective | designs | wall s, as usual | wall s, asking ahead | speed-up |",
+            "|---|---|---|---|---|",
+            *(
+                f"| {r['objective']} | {r['designs']} | {r['plain']} | {r['overlap']} | "
+                f"{r['plain'] / r['overlap']:.2f} |"
+                for r in times
+            ),
+            "",
+            f"What learning a batch later costs: mean best reward {usual} as usual, {ahead} asking ahead "
+            f"({learned['task']}, {learned['calls']} calls, {learned['seeds']} seeds).",
+        ]
     lines += [
         "",
-        "Overhead is wall time times workers, less the objective; what else the machine does counts into it.",
-        f"The evaluator adds {found['batch_objective_overhead_microseconds']} us a design to a batch objective "
-        "that costs nothing (100,000 designs, batches of 1000, in-process).",
-        f"Asking ahead: {gain['plain']} s without, {gain['overlap']} s with, for {gain['designs']} designs of "
-        f"{gain['objective_milliseconds']:g} ms of computing, two processes.",
+        "Overhead is wall time times workers, less the objective; what else the machine does counts into it. The "
+        "load is that of a machine that others used as well: where it is above 0, times are upper limits.",
     ]
-    if any(row["load_before"] > 0.5 for table in tables for row in table["rows"]):
-        lines.append(
-            "The machine had other work to do meanwhile (see the load), "
-            "so times are upper limits and ratios are rough."
-        )
-    print("\n".join(lines))
-    if not given.dry:
-        found = {"command": "python benchmarks/executors.py", **found}
-        (RESULTS / "executors.json").write_text(json.dumps(found, indent=1) + "\n")
-        (RESULTS / "executors.md").write_text("\n".join(lines) + "\n")
+    if "evaluator" in found:
+        lines += [
+            "",
+            f"The evaluator adds {found['evaluator']['microseconds']} us a design to a batch objective that costs "
+            "nothing (100,000 designs, batches of 1000, in-process).",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure, print and write; parts that are not measured stay as they were."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--designs", type=int, default=4000)
+    parser.add_argument("--kinds", default="serial,processes,dask,ray")
+    parser.add_argument(
+        "--parts", default="computing,waiting,overlap,evaluator", help="computing needs quiet"
+    )
+    parser.add_argument("--dry", action="store_true", help="write nothing")
+    given = parser.parse_args()
+    file = RESULTS / "executors.json"
+    found: dict[str, Any] = json.loads(file.read_text()) if file.exists() and not given.dry else {}
+    found["command"] = "python benchmarks/executors.py"
+    found["machine"] = {
+        "processors": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+    }
+    for part in given.parts.split(","):
+        if part in OBJECTIVES:
+            found[part] = measure(given.designs, MILLISECONDS, given.kinds.split(","), part == "waiting")
+        elif part == "overlap":
+            times = [overlap_times(MILLISECONDS, what == "waiting") for what in OBJECTIVES]
+            found[part] = {"times": times, "rewards": overlap_rewards()}
+        else:
+            found[part] = {"microseconds": round(batch_overhead(), 3)}
+        if not given.dry:
+            file.write_text(json.dumps(found, indent=1) + "\n")
+            file.with_suffix(".md").write_text(written(found))
+    print(written(found))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A run of a million calls with a folder: memory as it goes on, and the size of the folder at the end.
+"""A run of a million calls with a folder: memory as it goes on, the size of the folder and of its report at the end.
 
 python benchmarks/long_run.py          prints, and writes benchmarks/results/long_run.json (minutes)
 """
@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from discodso import DisCoSettings, search
+from discodso.reports.writing import write_report
 from discodso.tasks.bitstring import bitstring
 
 RESULTS = Path(__file__).parent / "results" / "long_run.json"
@@ -49,6 +50,7 @@ def main() -> None:
             checkpoint_seconds=5,
             callback=watch,
         )
+        report = write_report([folder], Path(place) / "report.html").stat().st_size
         files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
     sizes = list(memory.values())
     record = {
@@ -60,6 +62,7 @@ def main() -> None:
         "growth_from_the_first_tenth_megabytes": round(sizes[-1] - sizes[0], 1),
         "folder_megabytes": round(sum(files.values()) / 1e6, 2),
         "folder_bytes": files,
+        "report_megabytes": round(report / 1e6, 2),
     }
     print(json.dumps(record, indent=2))
     RESULTS.write_text(json.dumps(record, indent=2) + "\n")

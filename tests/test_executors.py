@@ -383,9 +383,52 @@ def test_a_scheduler_that_is_not_there_gets_one_line():
         Dask("tcp://127.0.0.1:9", timeout=1.0)
 
 
+def test_a_module_that_workers_do_not_have_ends_the_run_in_one_line(tmp_path):
+    class Elsewhere(Shuffled):
+        def pump(self, seconds):
+            jobs, self.jobs = self.jobs, []
+            for future, *_ in jobs:
+                future.set_exception(RuntimeError("Traceback ...\nNo module named 'my_task'\n"))
+
+    found = search(TASKS["plain"], budget=100, method=METHOD, executor=Elsewhere(), out=tmp_path / "run")
+    assert found.stop is StopReason.EXECUTOR
+    assert "a worker has no module 'my_task'" in found.sentence
+    assert "\n" not in found.sentence
+    whole = search(TASKS["plain"], budget=100, method=METHOD)
+    assert comparable(resume(tmp_path / "run", task=TASKS["plain"])) == comparable(whole)
+
+
 @pytest.mark.slow
 def test_ray_gives_the_same_result():
     pytest.importorskip("ray")
     with Ray(workers=2) as executor:
         for task in TASKS.values():
             assert outcome(task, executor=executor) == outcome(task)
+
+
+def where(_):
+    import ray
+
+    time.sleep(0.2)
+    return ray.get_runtime_context().get_node_id()
+
+
+@pytest.mark.slow
+def test_two_nodes_of_ray_give_the_same_result(monkeypatch):
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(os.path.abspath(path) for path in sys.path))
+    cluster = Cluster()
+    try:
+        for _ in range(2):
+            cluster.add_node(num_cpus=1, include_dashboard=False)
+        ray.init(address=cluster.address, log_to_driver=False, configure_logging=False)
+        with Ray() as executor:
+            assert executor.workers == 2
+            assert len(set(as_completed(executor, where, range(8)))) == 2
+            for task in TASKS.values():
+                assert outcome(task, executor=executor) == outcome(task)
+    finally:
+        ray.shutdown()
+        cluster.shutdown()

@@ -422,14 +422,10 @@ def test_a_full_disk_ends_the_run_in_one_line_and_harms_nothing(two_checkpoints,
     assert comparable(resume(two_checkpoints, task=TASK, budget=300)) == whole
 
 
-def test_a_folder_that_cannot_be_made_or_written(tmp_path):
+def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match="cannot make the folder"):
         search(TASK, budget=60, method=SMALL, out=tmp_path / "file" / "run")
-    if os.geteuid():  # root may write everywhere
-        (tmp_path / "closed").mkdir(mode=0o500)
-        with pytest.raises(FileError, match="Permission denied"):
-            search(TASK, budget=60, method=SMALL, out=tmp_path / "closed" / "run")
 
 
 def test_the_folder_tells_where_it_was_made(tmp_path):
