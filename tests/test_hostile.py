@@ -407,7 +407,7 @@ def test_a_warning_is_a_line_of_its_own(capsys, monkeypatch):
     import warnings
 
     monkeypatch.setattr(
-        "discodso.cli.app", lambda arguments: warnings.warn("\x1b[33mold\x1b[0m\nthing", stacklevel=1)
+        "discodso.cli.app", lambda *_, **__: warnings.warn("\x1b[33mold\x1b[0m\nthing", stacklevel=1)
     )
     main([])
     assert capsys.readouterr().err == "discodso: old thing\n"
