@@ -1,4 +1,4 @@
-"""A run of a million calls with a folder: its memory, and the size of the folder and of its report at the end.
+"""A run of a million calls: memory as it goes on, and the sizes of its folder and of its report at the end.
 
 python benchmarks/long_run.py          prints, and writes benchmarks/results/long_run.json (minutes)
 """

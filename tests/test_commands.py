@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from discodso.cli import app, main
@@ -29,31 +33,60 @@ def error_of(capsys, *arguments):
     return lines[0]
 
 
-COMMANDS = [
-    "",
-    "run",
-    "run bitstring",
-    "run file",
-    "fit",
-    "policy",
-    "play",
-    "resume",
-    "show",
-    "report",
-    "compare",
-    "init",
-    "check",
-    "doctor",
-    "bench",
-]
+def every_command(command, path=()):
+    """All commands and groups, hidden ones too, as typed."""
+    yield path
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from every_command(inner, (*path, name))
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "bench regression"])
-def test_every_command_has_help(command):
-    shown = run(*command.split(), "--help")
+COMMANDS = list(every_command(get_command(app)))
+
+
+def test_the_promised_commands_are_there():
+    promised = "run fit policy play resume bench show check init doctor report compare reproduce"
+    assert {path[0] for path in COMMANDS if path} == set(promised.split())
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_and_every_option_has_help(command):
+    shown = run(*command, "--help")
     assert shown.exit_code == 0
     assert "Usage:" in shown.output
     assert len(shown.output) > 200
+    found = get_command(app)
+    for name in command:
+        found = found.commands[name]
+    for option in found.params:
+        assert option.help, option.name
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_options(shell):
+    """As a shell asks after `--install-completion`."""
+    shown = subprocess.run(
+        [sys.executable, "-m", "discodso", "--show-completion", shell],
+        env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"_DISCODSO_COMPLETE=complete_{shell}" in shown.stdout
+    words = {
+        "bash": {"COMP_WORDS": "discodso re", "COMP_CWORD": "1"},
+        "zsh": {"_TYPER_COMPLETE_ARGS": "discodso re"},
+        "fish": {"_TYPER_COMPLETE_ARGS": "discodso re", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+    }[shell]
+    asked = subprocess.run(
+        [sys.executable, "-m", "discodso"],
+        env={**os.environ, "_DISCODSO_COMPLETE": f"complete_{shell}", **words},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for name in ("resume", "report", "reproduce"):
+        assert name in asked.stdout, asked.stderr
+    assert "doctor" not in asked.stdout
 
 
 def test_help_does_not_wait_for_torch():
@@ -165,11 +198,15 @@ def test_a_task_that_is_not_sound_is_told(tmp_path, monkeypatch):
     assert "the objective gave" in done.stderr
 
 
+with (ROOT / "pyproject.toml").open("rb") as project:
+    EXTRAS = set(tomllib.load(project)["project"]["optional-dependencies"]) - {"dev", "browser"}  # for users
+
+
 def test_the_doctor_tells_what_there_is():
     found = json.loads(run("doctor", "--json").stdout)
     assert found["missing"] == []
     assert found["needed"]["torch"]
-    assert set(found["extras"]) >= {"dask", "ray", "tensorboard"}
+    assert set(found["extras"]) == EXTRAS
     assert "Slurm" in run("doctor").output
 
 
@@ -194,6 +231,39 @@ def test_a_file_of_another_kind_is_no_settings_file(tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     Path("table.csv").write_text("a,b\n1,2\n")
     assert "table.csv is not TOML" in error_of(capsys, "run", "table.csv")
+
+
+def test_the_page_on_reports_is_true(tmp_path, monkeypatch):
+    """Its Python blocks run, and its commands do what it says."""
+    import re
+    import shlex
+
+    from report_runs import bitstrings
+
+    text = (ROOT / "docs/reports.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, "reports.md", "exec"), {"__name__": "reports"})  # our own text
+    made = bitstrings(Path("runs"))
+    shutil.copytree(made[0], "runs/first")
+    for folder in made[:2]:
+        shutil.copytree(folder, f"runs/seed-{folder.name}")
+    commands = re.findall(r"^\$ (discodso [^#\n]*)", text, re.MULTILINE)
+    assert len(commands) == 5
+    for command in commands:
+        words = [
+            name
+            for word in shlex.split(command)[1:]
+            for name in (sorted(map(str, Path().glob(word))) if "*" in word else [word])
+        ]
+        done = run(*words)
+        if "--live" in words:
+            assert "no run is going on" in str(done.exception)
+        else:
+            assert done.exit_code == 0, done.output
+    assert Path("runs/first/report.html").exists()
+    assert Path("table.csv").exists()
+    assert Path("curves.pdf").exists()
 
 
 def test_the_page_on_running_is_true(tmp_path, monkeypatch, capsys):

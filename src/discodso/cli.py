@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
-            return app(arguments)
+            return app(arguments, prog_name="discodso")
     except DiscodsoError as error:
         _fail(str(error))
     except KeyboardInterrupt:

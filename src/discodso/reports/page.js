@@ -53,8 +53,9 @@
     return Number(value.toPrecision(digits)).toString().replace("-", "−");
   };
   const whole = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
-  const short = (value) => {
-    const size = Math.abs(value);
+  const short = (value, among = [value]) => {  // in the unit that the largest among others asks for
+    const size = among.reduce((most, other) => Math.max(most, Math.abs(other)), 0);
+    if (value === 0) return "0";
     if (size >= 1e6) return number(value / 1e6, 4) + "M";
     if (size >= 1e4) return number(value / 1e3, 4) + "k";
     return number(value, 4);
@@ -130,7 +131,7 @@
         y0 = options.share && y0 >= 0 ? 0 : y0 - pad; y1 += pad;
       }
       const yTicks = log ? logTicks(y0, y1, height / 40) : ticks(y0, y1, height / 55);
-      const left = 14 + 6.7 * highest(yTicks.map((value) => short(value).length).concat([3])) + (width > 320 ? 16 : 0);
+      const left = 14 + 6.7 * highest(yTicks.map((value) => short(value, log ? [value] : yTicks).length).concat([3])) + (width > 320 ? 16 : 0);
       const top = 10, right = 14, bottom = 40;
       const X = (value) => left + (value - x0) / (x1 - x0) * (width - left - right);
       const f = log ? Math.log : (value) => value;
@@ -178,12 +179,13 @@
       const bottom = g.height - g.bottom;
       for (const value of g.yTicks) {
         svg.append(s("line", {class: "grid", x1: g.left, x2: g.width - g.right, y1: g.Y(value), y2: g.Y(value)}),
-          s("text", {x: g.left - 6, y: g.Y(value) + 4, "text-anchor": "end"}, short(value)));
+          s("text", {x: g.left - 6, y: g.Y(value) + 4, "text-anchor": "end"}, short(value, log ? [value] : g.yTicks)));
       }
       const apart = (g.width - g.left) / 90;
-      for (const value of ticks(g.x0, g.x1, integral ? Math.min(apart, g.x1 - g.x0) : apart)) {
+      const xTicks = ticks(g.x0, g.x1, integral ? Math.min(apart, g.x1 - g.x0) : apart);
+      for (const value of xTicks) {
         svg.append(s("line", {class: "grid", x1: g.X(value), x2: g.X(value), y1: g.top, y2: bottom}),
-          s("text", {x: g.X(value), y: bottom + 16, "text-anchor": "middle"}, short(value)));
+          s("text", {x: g.X(value), y: bottom + 16, "text-anchor": "middle"}, short(value, xTicks)));
       }
       svg.append(s("line", {class: "axis", x1: g.left, x2: g.width - g.right, y1: bottom, y2: bottom}),
         s("text", {class: "label", x: (g.left + g.width - g.right) / 2, y: g.height - 5, "text-anchor": "middle"}, xLabel));
@@ -466,7 +468,7 @@
     const quantiles = (lines) => [{name: "median", x: lines.calls, y: lines.values[2], low: lines.values[0], high: lines.values[4], low2: lines.values[1], high2: lines.values[3], colour: 0}];
     const log = (lines) => {
       const all = [...lines.values[0], ...lines.values[4]].filter((value) => value !== null);
-      return all.length > 0 && Math.min(...all) > 0 && Math.max(...all) / Math.min(...all) > 100;
+      return all.length > 0 && Math.min(...all) > 0 && Math.max(...all) / Math.min(...all) > 1000;
     };
     return [h("div", {class: "two"},
       chart({title: "Lengths of designs", xLabel: "objective calls", yLabel: "tokens", fromZero: true, share: true, series: coloured(group.lengths, false)}),
