@@ -31,7 +31,7 @@ SEEDS = (0, 1, 2)
 TUNED = {
     "CartPole-v1": "--calls 10000",
     "MountainCar-v0": "--calls 20000",
-    "Acrobot-v1": "--calls 80000 --episodes 200 --restart-after 3000",
+    "Acrobot-v1": "--calls 40000 --episodes 600 --restart-after 3000",
 }
 LUNAR_LANDER = (
     "LunarLander-v3-tuned-seed0",

@@ -23,7 +23,7 @@ def run(*arguments):
 def test_the_bitstring_task_runs_and_prints_its_best_design():
     done = run(*"run bitstring --length 6 --objective f2 --calls 3000 --seed 0 --batch-size 100".split())
     assert done.returncode == 0
-    assert "best reward 1 at call" in done.stdout
+    assert "best reward 1.000000 at call" in done.stdout
     assert "3000 objective calls, 0 failed" in done.stdout
     assert "300 calls, best" in done.stderr  # plain lines where the output is not a terminal
     assert "\x1b" not in done.stdout + done.stderr

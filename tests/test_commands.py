@@ -101,13 +101,13 @@ def test_help_does_not_wait_for_torch():
 
 
 def test_defaults_of_options_are_those_of_the_library(tmp_path):
-    from discodso import DisCoSettings
+    from discodso import preset
     from discodso.config import read
 
     done = run(*"run bitstring --calls 100 --length 3 --json --out".split(), tmp_path / "run")
     assert done.exit_code == 0
     settings = read(tmp_path / "run" / "settings.toml")
-    assert settings.method == DisCoSettings()
+    assert settings.method == preset()
 
 
 def test_a_bitstring_from_its_starting_file_to_its_folder(tmp_path, monkeypatch, capsys):

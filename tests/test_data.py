@@ -64,7 +64,7 @@ def test_missing_and_unreadable_files(tmp_path):
 
 def test_fit_prints_an_equation_and_draws_it(tmp_path):
     picture = tmp_path / "fit.png"
-    arguments = ["fit", str(EXAMPLE), "--target", "distance", "--calls", "3000", "--plot", str(picture)]
+    arguments = ["fit", str(EXAMPLE), "--target", "distance", "--calls", "10000", "--plot", str(picture)]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     assert "distance = " in done.output

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from report_runs import SMALL, own_task, policy, regression
 from typer.testing import CliRunner
 
 import discodso
-from discodso import DiscodsoError, DisCoSettings, FileError, resume, search
+from discodso import DiscodsoError, FileError, preset, resume, search
 from discodso.cli import app, main
 from discodso.commands.output import json_text
 from discodso.commands.show import standing
@@ -272,7 +273,7 @@ def test_a_full_disk_ends_a_run_in_one_line_and_harms_nothing(tmp_path):
         assert (kept / "after" / name).read_bytes() == (kept / "before" / name).read_bytes(), name
     assert not list((kept / "after").glob(".*.tmp"))
     found = json.loads((kept / "again.out").read_text())
-    method = DisCoSettings(batch_size=50)
+    method = replace(preset(), batch_size=50)
     whole = comparable(search(bitstring(6), budget=600, method=method))
     for part in (found, *found["history"]):
         part.pop("seconds")

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ from discodso import (
     SettingsError,
     StopReason,
     Task,
+    preset,
     resume,
     resume_policy,
     search,
@@ -305,7 +307,7 @@ def test_a_killed_command_is_resumed_by_a_command(tmp_path):
         [*module, "resume", str(tmp_path / "run"), "--json"], capture_output=True, text=True, check=True
     )
     found = json.loads(done.stdout)
-    method = DisCoSettings(batch_size=50)
+    method = replace(preset(), batch_size=50)
     whole = comparable(search(bitstring(length=6), budget=3000, method=method))
     for part in (found, *found["history"]):
         part.pop("seconds")

@@ -305,7 +305,10 @@ class DisCo:
             arrays,
             {
                 "refinement": refinement.data,
-                "allocation": asdict(self._allocation),
+                "allocation": {
+                    "earned": list(self._allocation.earned),
+                    "calls": list(self._allocation.calls),
+                },
                 "updates": self.updates,
                 "baseline": asdict(self.baseline),
                 "random": generator_state(self._rng),

@@ -5,7 +5,8 @@ defined, a little outside of them. The rule is that of decision theory. Every ca
 weight that falls with its error and its length; the one is chosen whose mean reward, over all these truths and on
 data twice as wide as those given, is highest. A model that runs away is thus passed over unless no other one fits
 nearly as well, models that agree with other good models are favoured, and of two that cannot be told apart the
-shorter one is taken.
+shorter one is taken. What fits the data themselves much worse than the best is not chosen, whatever it promises
+outside.
 
 - The error is that of leave-one-out cross-validation: from the slopes by the constants one knows how far each row
   pulls the curve to itself, and so the error at that row had it been left out. Given rows that a search has not
@@ -37,6 +38,8 @@ _SHARE_DEFINED = 0.5  # of these rows, at least, for a candidate that may be the
 _COMPARED = 200  # candidates, those with the smallest errors
 # Models cannot be told apart if their mean rewards are this close, and one error at most so many times the other.
 _EQUAL_REWARD, _EQUAL_ERROR = 1e-3, 1.1
+# The error of the chosen one is at most so many times the smallest, and so much of the variance more.
+_TIMES, _MORE = 2.0, 0.01
 
 
 def choose_model(
@@ -54,6 +57,7 @@ def choose_model(
     errors = np.array([_error_of(c) for c in pool]) / variance
     lengths = np.array([c.complexity for c in pool])
     expected = expected_rewards(predictions, errors, lengths)
+    expected = np.where(errors <= _TIMES * errors.min() + _MORE, expected, -np.inf)
     best = int(expected.argmax())
     close = (expected >= expected[best] - _EQUAL_REWARD) & (errors <= _EQUAL_ERROR * errors[best] + 1e-15)
     return min((pool[i] for i in np.flatnonzero(close)), key=lambda c: (c.complexity, _error_of(c)))
@@ -103,6 +107,9 @@ def cross_validated(candidate: Candidate, X: Floats, y: Floats, weights: Floats)
     if len(expression.constants) and not expression.operators:
         slopes = (np.sqrt(weights) * jacobian(expression, X)).T
         slopes = slopes[:, np.isfinite(slopes).all(axis=0)]
+        slopes = slopes / np.maximum(
+            np.abs(slopes).max(axis=0, initial=0.0), 1e-300
+        )  # else a norm may overflow
         slopes = slopes / np.maximum(np.linalg.norm(slopes, axis=0), 1e-300)
         if slopes.size:
             left, sizes, _ = np.linalg.svd(slopes, full_matrices=False)

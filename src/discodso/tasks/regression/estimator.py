@@ -28,7 +28,7 @@ from discodso.tasks.regression import export
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import CONST, Expression
 from discodso.tasks.regression.front import FrontKeeper, as_rows, front_columns
-from discodso.tasks.regression.models import SHARE_OF_CALLS, kept_expressions, make_model
+from discodso.tasks.regression.models import SHARE_OF_CALLS, gathered, kept_expressions, make_model
 from discodso.tasks.regression.record import write_equation
 from discodso.tasks.regression.task import Fit, RegressionSpace
 
@@ -192,6 +192,8 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.out is not None and not isinstance(base, (int, np.integer)):
             base = check_random_state(base).randint(2**31 - 1)  # a number that a resumed run can begin with
         rng = check_random_state(base)
+        given = X, y
+        X, y, weights = gathered(X, y, weights)
         training = self._training_rows(len(y), rng)
         running = _Running(before, plan, record, callback, base)
         seed = int(rng.randint(2**31 - 1))
@@ -199,7 +201,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._select(keeper, columns, X, y, weights / weights.sum(), training)
         if self.out is not None:
             target = str((record or {}).get("task", {}).get("target", "y"))
-            write_equation(Path(self.out), self.expression_, self.candidates_, target, X, y)
+            write_equation(Path(self.out), self.expression_, self.candidates_, target, *given)
         return self
 
     def _training_rows(self, count: int, rng: Any) -> Any:

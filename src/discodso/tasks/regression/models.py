@@ -38,6 +38,16 @@ class Model:
     calls: int
 
 
+def gathered(X: Floats, y: Floats, weights: Floats) -> Data:
+    """Equal rows as one with the sum of their weights, none without weight, in an order that does not depend on
+    how they came: repeating a row is weighing it, to the last bit."""
+    table = np.column_stack((X, y))[weights > 0]
+    rows, place = np.unique(table, axis=0, return_inverse=True)
+    total = np.bincount(place.ravel(), weights=weights[weights > 0]).astype(np.float64)
+    order = np.random.default_rng(0).permutation(len(rows))  # the first of sorted rows are no fair sample
+    return rows[order, :-1], rows[order, -1], total[order]
+
+
 def squared_loss(expression: Expression, X: Floats, y: Floats, weights: Floats) -> float:
     """Mean squared error, infinite if a prediction is not finite."""
     predicted = expression(X)
