@@ -17,7 +17,7 @@ ORDINARY_INTERRUPT = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.
 
 
 def run(*arguments):
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=600, check=False)
 
 
 def test_the_bitstring_task_runs_and_prints_its_best_design():

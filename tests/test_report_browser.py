@@ -73,6 +73,7 @@ class Watched:
         self.context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, **options
         )
+        self.context.set_default_timeout(240_000)  # a busy machine is no fault of the page
         self.page = self.context.new_page()
         self.complaints = []
         self.requests = []
