@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from killing import comparable
@@ -63,7 +65,9 @@ def test_with_noise_only_second_rewards_make_a_better_design():
 
 def test_every_second_restart_begins_from_nothing():
     method = RestartSettings(SMALL, restart_after=20, elites=3).build(decision_tree(), 0)
-    best = told(method, np.arange(20.0))[-1]
+    designs = method.ask()
+    best = next(design for design in designs if any(design.values))  # not one that is easy to meet again
+    method.tell(designs, [10.0 * (design == best) for design in designs])
     told(method, np.zeros(20))
     assert method.restarts == 1
     assert best not in told(method, np.full(20, 5.0))
@@ -132,6 +136,54 @@ def test_a_search_with_restarts_goes_on_exactly(tmp_path):
         search(task, budget=budget, method=method, out=tmp_path / str(budget))
         found = resume(tmp_path / str(budget), task=task, method=method, budget=600)
         assert comparable(found) == whole
+
+
+def test_patience_grows_with_the_calls_that_a_start_took_to_its_best():
+    method = RestartSettings(SMALL, restart_after=20, patience=1.0).build(decision_tree(), 0)
+    for best in (1.0, 2.0, 3.0):
+        told(method, [*np.zeros(19), best])
+    for _ in range(2):
+        told(method, np.zeros(20))
+        assert method.restarts == 0
+    told(method, np.zeros(20))  # as many calls as the best took
+    assert method.restarts == 1
+
+
+def test_tiny_gains_do_not_put_off_a_restart_unless_they_add_up():
+    def build():
+        return RestartSettings(SMALL, restart_after=60, least_gain=0.01).build(decision_tree(), 0)
+
+    def run(method, gains):
+        best = 10.0
+        told(method, np.zeros(20))
+        told(method, [*np.zeros(19), best])
+        for gain in gains:
+            best += gain
+            told(method, [*np.zeros(19), best])
+        return method.restarts
+
+    assert run(build(), [0.02, 0.02, 0.02]) == 1  # 0.01 of the 10 gained would be 0.1
+    assert run(build(), [0.04, 0.04, 0.04]) == 0
+
+
+def test_the_first_start_is_the_search_without_restarts():
+    task = Task(decision_tree(), lambda design: float(len(design.tokens)))
+    without = search(task, budget=200, method=SMALL, seed=4)
+    with_them = search(task, budget=200, method=replace(SMALL, restart_after=1000), seed=4)
+    assert comparable(without) == comparable(with_them)
+
+
+def test_disco_restarts_by_itself(tmp_path):
+    settings = replace(SMALL, restart_after=40, queue_size=10, variation=0.3)
+    method = settings.build(decision_tree(), 0)
+    told(method, np.zeros(20))
+    for _ in range(2):
+        told(method, np.zeros(20))
+    assert method.restarts == 1
+    task = Task(decision_tree(), lambda design: -float(len(design.tokens)))
+    whole = comparable(search(task, budget=600, method=settings))
+    search(task, budget=333, method=settings, out=tmp_path / "run")
+    assert comparable(resume(tmp_path / "run", task=task, budget=600)) == whole
 
 
 def test_mistakes():

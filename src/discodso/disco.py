@@ -29,6 +29,7 @@ from discodso.errors import DeclarationError
 from discodso.method import Metrics
 from discodso.policy import Policy, PolicySettings, Score, one_thread
 from discodso.refinement import Refinement
+from discodso.restarts import Restarting, RestartSettings
 from discodso.sampling import sample
 from discodso.space import Space
 from discodso.state import Arrays, State, generator_state, restore_generator
@@ -79,6 +80,9 @@ class DisCoSettings:
         task_refinement: share of a batch that the task refines, if it can (see `Task`), once it is evaluated: the
             best designs, one for each skeleton. The method learns from them in place of those they come from.
         refine_calls: objective calls allowed to each of them, beside those of the batch.
+        restart_after: begin anew with a fresh network after so many calls without a better design (and as many
+            as it took to find it), by turns from nothing and from the best designs so far; 0 for never. See
+            `restarts`.
         policy: the network and its distributions.
     """
 
@@ -102,6 +106,7 @@ class DisCoSettings:
     off_policy: bool = True
     task_refinement: float = 0.0
     refine_calls: int = 10
+    restart_after: int = 0
     policy: PolicySettings = field(default_factory=PolicySettings)
 
     def __post_init__(self) -> None:
@@ -115,6 +120,7 @@ class DisCoSettings:
                 "queue_steps": 1,
                 "queue_sample": 0,
                 "refine_calls": 1,
+                "restart_after": 0,
             },
         )
         require_number("learning_rate", self.learning_rate, above=0)
@@ -134,9 +140,18 @@ class DisCoSettings:
                 raise DeclarationError(f"{name} needs a queue; set queue_size, for example to 50")
         require("policy", self.policy, isinstance(self.policy, PolicySettings), "a PolicySettings object")
 
-    def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> DisCo:
+    def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> DisCo | Restarting:
         """Start the method on a space."""
-        return DisCo(space, self, seed=seed)
+        if not self.restart_after:
+            return DisCo(space, self, seed=seed)
+        restarts = RestartSettings(
+            replace(self, restart_after=0),
+            self.restart_after,
+            recheck=self.queue_recheck > 0,
+            patience=1.0,
+            least_gain=0.001,
+        )
+        return restarts.build(space, seed)
 
 
 class DisCo:

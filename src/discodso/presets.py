@@ -17,8 +17,9 @@ def preset(name: Preset = "default", *, noisy: bool = False, refines: bool = Fal
 
     Args:
         name: "paper" has the hyperparameters of the paper and nothing else. "default" keeps an archive of the best
-            designs, learns from it, varies its designs and refines their values, and shares the calls between
-            these by what each earns; benchmarks/results/defaults.md has what each part is worth.
+            designs, learns from it, varies its designs and refines their values, shares the calls between these
+            by what each earns, and begins anew when it is stuck; benchmarks/results/defaults.md has what each part
+            is worth.
         noisy: whether rewards are noisy; good designs of "default" are then evaluated again before they count.
         refines: whether the task has `refine`, which serves "default" better than refining from rewards alone.
     """
@@ -46,5 +47,6 @@ def preset(name: Preset = "default", *, noisy: bool = False, refines: bool = Fal
         variation=0.35,
         refinement=0.3,
         allocation=True,
+        restart_after=2000,
         policy=PolicySettings(learn_scale=True, min_scale=0.01, inputs=("neighbours", "position")),
     )

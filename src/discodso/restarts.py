@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discodso.arrays import Floats, Ints
-from discodso.checks import require_integer, seed_sequence
+from discodso.checks import require_integer, require_number, seed_sequence
 from discodso.design import Design, DesignBatch
 from discodso.elites import Elites, Niche, Pool
 from discodso.errors import DeclarationError
@@ -30,6 +30,8 @@ class RestartSettings:
     Args:
         method: settings of the method that is started again and again.
         restart_after: calls without a better design since the last start.
+        patience: a start that has made many calls may also wait so many times as long as it took to get there.
+        least_gain: what counts as better: so much of what the start has gained since its first batch.
         elites: the best designs so far, one for each structure, that a new start evaluates again and learns from.
         every: how often a restart begins with them: 1 for always, 2 for every second one.
         recheck: whether the method evaluates good designs again because rewards are noisy; only such rewards then
@@ -41,11 +43,15 @@ class RestartSettings:
     elites: int = 20
     every: int = 2
     recheck: bool = False
+    patience: float = 0.0
+    least_gain: float = 0.0
 
     def __post_init__(self) -> None:
         require_integer("restart_after", self.restart_after, 1)
         require_integer("elites", self.elites, 1)
         require_integer("every", self.every, 1)
+        require_number("patience", self.patience, least=0)
+        require_number("least_gain", self.least_gain, least=0)
 
     def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> Restarting:
         """Start the method on a space."""
@@ -58,7 +64,7 @@ class Restarting:
     def __init__(
         self, space: Space, settings: RestartSettings, *, seed: int | np.random.SeedSequence = 0
     ) -> None:
-        self._space = space
+        self.space = space
         self._settings = settings
         self._seed = seed_sequence(seed)
         nothing = Pool.empty(space)
@@ -68,12 +74,14 @@ class Restarting:
 
     def _begin(self, restarts: int) -> None:
         self.restarts = restarts
-        own = np.random.SeedSequence(self._seed.entropy, spawn_key=(*self._seed.spawn_key, restarts))
-        self._method: Method = self._settings.method.build(self._space, own)
-        nothing = Pool.empty(self._space)
+        own = self._seed  # of the first start, which is the same search as one without restarts
+        if restarts:
+            own = np.random.SeedSequence(own.entropy, spawn_key=(*own.spawn_key, restarts))
+        self._method: Method = self._settings.method.build(self.space, own)
+        nothing = Pool.empty(self.space)
         self._own = replace(self._elites, members=nothing, waiting=nothing)  # of this start
-        self._best = -np.inf
-        self._calls_since_better = 0
+        self._first = self._best = -np.inf  # of the first batch, and the last that counted as better
+        self._calls = self._calls_since_better = 0
         first = self._elites.members if restarts % self._settings.every == 0 else nothing
         self._waiting = first.designs
 
@@ -95,18 +103,33 @@ class Restarting:
         told = np.array(rewards, dtype=np.float64)
         evidence = np.ones(len(told)) if weights is None else np.array(weights, dtype=np.float64)
         # The method has taken these designs, so they belong to the space.
-        batch = replace(self._space.encode(designs), origin=self._space)
+        batch = replace(self.space.encode(designs), origin=self.space)
         self._own = self._own.add(Pool(batch, told, evidence), self._settings.elites)
         best = float(self._own.members.rewards[0]) if len(self._own.members) else -np.inf
-        better = best > self._best
-        self._best = max(best, self._best)
-        self._calls_since_better = 0 if better else self._calls_since_better + len(told)
-        if self._calls_since_better >= self._settings.restart_after:
+        self._note(best, len(told))
+        if self._stuck():
             both = self._elites.members.join(self._own.members)
             elites = both.best_distinct(self._settings.elites, self._elites.niche)
             self._elites = replace(self._elites, members=elites)
             self._begin(self.restarts + 1)
         return metrics
+
+    def _note(self, best: float, calls: int) -> None:
+        """Take in the best reward of this start after so many more calls."""
+        self._calls += calls
+        self._calls_since_better += calls
+        if not np.isfinite(self._first):
+            self._first = best
+        gained = self._best - self._first if np.isfinite(self._best) else 0.0
+        if best > self._best + self._settings.least_gain * gained:
+            self._best, self._calls_since_better = best, 0
+
+    def _stuck(self) -> bool:
+        """Whether it is time to begin anew."""
+        until_best = self._calls - self._calls_since_better
+        return self._calls_since_better >= max(
+            self._settings.restart_after, self._settings.patience * until_best
+        )
 
     @property
     def refine_calls(self) -> int:
@@ -126,7 +149,9 @@ class Restarting:
             )
         data = {
             "restarts": self.restarts,
+            "first": self._first if np.isfinite(self._first) else None,
             "best": self._best if np.isfinite(self._best) else None,
+            "calls": self._calls,
             "calls_since_better": self._calls_since_better,
         }
         return State.of_parts(
@@ -148,10 +173,12 @@ class Restarting:
             raise TypeError(f"{type(self._method).__name__} has no restore()")
         self._method.restore(state.part("method"))
         elites, own, waiting = (
-            Pool.of_arrays(self._space, state.part(part).arrays) for part in ("elites", "own", "own waiting")
+            Pool.of_arrays(self.space, state.part(part).arrays) for part in ("elites", "own", "own waiting")
         )
         self._elites = replace(self._elites, members=elites)
         self._own = replace(self._own, members=own, waiting=waiting)
-        self._waiting = batch_of(self._space, state.part("waiting").arrays)
-        self._best = -np.inf if data["best"] is None else float(data["best"])
-        self._calls_since_better = int(data["calls_since_better"])
+        self._waiting = batch_of(self.space, state.part("waiting").arrays)
+        self._first, self._best = (
+            -np.inf if data[key] is None else float(data[key]) for key in ("first", "best")
+        )
+        self._calls, self._calls_since_better = int(data["calls"]), int(data["calls_since_better"])

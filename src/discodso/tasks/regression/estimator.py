@@ -15,7 +15,7 @@ from discodso import figures
 from discodso.arrays import Floats
 from discodso.checks import require, require_integer, require_number, require_one_of
 from discodso.config import RunSettings, read
-from discodso.disco import DisCo, DisCoSettings
+from discodso.disco import DisCoSettings
 from discodso.loop import Limits, Plan
 from discodso.method import Method
 from discodso.presets import Preset, preset
@@ -219,6 +219,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         scaled = self.scaled and self._squared
         fit = Fit.of(Program.of(space.library, own), X, y, weights, self.metric, self.threads, scaled)
         keeper = FrontKeeper(space, fit)
+        settings = self._method(running.before)
         before = getattr(self, "_disco", None) if self.warm_start else None
         if before is not None and before.space.library == space.library:
             # The space of before is an equal one; designs must come from the very one that the method has.
@@ -226,7 +227,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             keeper.best.update(getattr(self, "_front_before", {}))
             disco = before
         else:
-            disco = self._method(running.before).build(space, seed)
+            disco = settings.build(space, seed)
         task = Task(
             keeper.space,
             batch_objective=keeper,
@@ -234,14 +235,16 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             rows_independent=False,
             refine=keeper.refine if self.polish and self._squared else None,
         )
-        self.result_ = self._run(task, disco, seed, running)
+        self.result_ = self._run(task, disco, settings, seed, running)
         self.space_ = keeper.space
         self.calls_ = self.result_.calls
         if self.warm_start:
             self._disco, self._front_before = disco, dict(keeper.best)
         return keeper
 
-    def _run(self, task: Task, method: DisCo, seed: int, running: _Running) -> Result:
+    def _run(
+        self, task: Task, method: Method, settings: DisCoSettings, seed: int, running: _Running
+    ) -> Result:
         plan = running.plan or (running.before.plan if running.before else Plan(Limits(self.max_calls)))
         left = int(SHARE_OF_CALLS * self.max_calls)  # for the choice
         limits = replace(plan.limits, budget=self.max_calls - left, time_limit=self.max_time)
@@ -254,7 +257,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return result
         record: dict[str, Any] = {"task": {"kind": "python", "name": type(self).__name__}}
         if self.out is not None:
-            record |= {**(running.record or {}), "method": {"kind": "disco", **asdict(method.settings)}}
+            record |= {**(running.record or {}), "method": {"kind": "disco", **asdict(settings)}}
             record["run"] = {**plan.to_record(), "seed": int(running.seed), "budget": self.max_calls}
         return start_search(
             task, _Continue(method), plan, callback=running.callback, out=self.out, record=record
@@ -278,7 +281,9 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.settings is not None:
             return self.settings
         settings = preset(self.preset, refines=self.polish and self._squared)
-        return replace(settings, batch_size=max(20, min(settings.batch_size, self.max_calls // 100)))
+        size = max(20, min(settings.batch_size, self.max_calls // 100))
+        patience = settings.restart_after * size // settings.batch_size
+        return replace(settings, batch_size=size, restart_after=patience)
 
     def _select(
         self,
