@@ -23,6 +23,7 @@ from discodso import (
     Space,
     Token,
 )
+from discodso.distributions import Mixture, TruncatedNormal
 from discodso.policy import Policy
 from discodso.sampling import sample
 from discodso.trace import replay
@@ -124,6 +125,9 @@ DISTRIBUTED = {
         BOUNDED,
         PolicySettings(scale=0.1, learn_scale=True, min_scale=0.05, shift=0.5, mean_scale=0.1),
     ),
+    "three modes": (BOUNDED, PolicySettings(modes=3)),
+    "two modes, learned scale": (symbolic(), PolicySettings(modes=2, learn_scale=True)),
+    "two modes, moving bounds": (decision_tree(), PolicySettings(modes=2, scale=0.1)),
     "half open": (HALF, PolicySettings(learn_scale=True)),
     "moving bounds": (decision_tree(), PolicySettings()),
     "uniform": (BOUNDED, PolicySettings(distribution="uniform")),
@@ -150,10 +154,11 @@ def test_log_prob_when_sampled_equals_log_prob_when_scored(name, layers, cell):
     )
 
 
+@pytest.mark.parametrize("modes", [1, 3])
 @pytest.mark.parametrize("learn_scale", [False, True])
-def test_joint_density_of_tokens_and_values_integrates_to_one(learn_scale):
+def test_joint_density_of_tokens_and_values_integrates_to_one(learn_scale, modes):
     space = mixed_sequence(-3.0, 1.0)
-    policy = make(space, PolicySettings(learn_scale=learn_scale))
+    policy = make(space, PolicySettings(learn_scale=learn_scale, modes=modes))
     nodes, weights = np.polynomial.legendre.leggauss(48)
     z, w = 0.5 * (nodes + 1), 0.5 * weights  # the policy's coordinate runs over [0, 1]
     value = -3.0 + 4.0 * z
@@ -187,6 +192,48 @@ def test_hybrid_entropy_equals_numerical_integration(settings):
         log_p = score(space, policy, [Design.of(name)]).log_prob.item()
         want -= math.exp(log_p) * log_p
     assert score(space, policy, [Design.of("d")]).entropy.item() == pytest.approx(want, abs=1e-5)
+
+
+def test_modes_begin_two_scales_apart_and_are_all_drawn_from():
+    space = Space([Token("v", range=(0, 1)), Token("w", range=(0, 1))], FixedSequence(1))
+    settings = PolicySettings(scale=0.02, min_scale=0.02, shift=0.5, modes=3, mean_scale=0.01)
+    policy = Policy(space, settings, np.random.default_rng(0))
+    emission = (stepper := policy.stepper()).step(space.start(1), stepper.initial_state(1))
+    mean, _, log_weight = policy.value_parameters(torch.from_numpy(emission.phi[0]))
+    assert mean.shape == (2, 3)
+    torch.testing.assert_close(
+        mean.diff(dim=-1), torch.full((2, 2), 0.04, dtype=torch.float64), atol=0.02, rtol=0
+    )
+    torch.testing.assert_close(log_weight.exp().sum(-1), torch.ones(2, dtype=torch.float64))
+    rows = np.zeros(20_000, np.int64)
+    drawn = stepper.draw(
+        emission, rows, rows, rows * 0.0, rows + 1.0, np.random.default_rng(0).random(len(rows))
+    )
+    weights, centres = log_weight[0].exp().numpy(), mean[0].numpy()
+    cdf = sum(w * stats.norm(m, 0.02).cdf(np.sort(drawn)) for w, m in zip(weights, centres, strict=True))
+    assert (
+        np.abs(cdf - (np.arange(len(drawn)) + 0.5) / len(drawn)).max() < 0.015
+    )  # Kolmogorov-Smirnov, p = 0.0002
+
+
+def test_the_entropy_of_a_mixture_is_a_lower_bound_that_is_exact_for_equal_modes():
+    rng = np.random.default_rng(0)
+    mixture, zero, one = Mixture(TruncatedNormal()), torch.zeros(50).double(), torch.ones(50).double()
+    mean, scale = (torch.from_numpy(rng.uniform(0, 1, (50, 3)) + shift) for shift in (0.0, 0.01))
+    log_weight = torch.log_softmax(torch.from_numpy(rng.normal(size=(50, 3))), -1)
+    nodes, weights = (torch.from_numpy(x) for x in np.polynomial.legendre.leggauss(200))
+    z, w = 0.5 * (nodes + 1), 0.5 * weights
+    log_p = torch.stack([mixture.log_prob(log_weight, x.expand(50), mean, scale, zero, one) for x in z])
+    torch.testing.assert_close((log_p.exp() * w[:, None]).sum(0), one, atol=1e-6, rtol=0)
+    exact = -(log_p.exp() * log_p * w[:, None]).sum(0)
+    bound = mixture.entropy(log_weight, mean, scale, zero, one)
+    assert torch.all(bound <= exact + 1e-9)
+    assert torch.all(exact <= bound - (log_weight.exp() * log_weight).sum(-1) + 1e-9)
+    same_mean, same_scale = mean[:, :1].expand(50, 3), scale[:, :1].expand(50, 3)
+    torch.testing.assert_close(
+        mixture.entropy(log_weight, same_mean, same_scale, zero, one),
+        TruncatedNormal().entropy(mean[:, 0], scale[:, 0], zero, one),
+    )
 
 
 def test_entropy_sums_over_positions_and_leaves_out_forbidden_tokens():
@@ -232,9 +279,12 @@ def test_each_parametrised_token_has_parameters_of_its_own():
     policy = make(space)
     stepper = policy.stepper()
     emission = stepper.step(space.start(1), stepper.initial_state(1))
-    mean, scale = stepper.value_parameters(emission, np.array([0, 0]), np.array([0, 1]))
+    mean, scale, _ = policy.value_parameters(torch.from_numpy(emission.phi[0]))
     assert mean[0] != mean[1]
-    assert np.all(scale == 0.5)
+    assert torch.all(scale == 0.5)
+    half = np.full(2, 0.5)
+    drawn = stepper.draw(emission, np.array([0, 0]), np.array([0, 1]), half * 0, half * 2, half)
+    assert drawn[0] != drawn[1]
 
 
 def test_weights_come_from_the_given_stream_and_not_from_torch():
@@ -258,6 +308,7 @@ def test_weights_come_from_the_given_stream_and_not_from_torch():
         ({"inputs": ("previous", "grandparent")}, "inputs"),
         ({"shift": math.inf}, "shift"),
         ({"mean_scale": 0}, "mean_scale"),
+        ({"modes": 0}, "modes"),
         ({"scale": 0.1, "min_scale": 0.2}, "min_scale"),
     ],
 )
@@ -277,6 +328,6 @@ def test_a_learned_scale_stays_above_its_floor_and_means_have_their_unit():
     )
     count = policy.parameters_count
     phi = torch.cat([torch.full((count,), 2.0), torch.full((count,), -30.0)])
-    mean, scale = policy.value_parameters(phi)
+    mean, scale, _ = policy.value_parameters(phi)
     assert torch.allclose(mean, torch.full_like(mean, 0.7))
     assert torch.allclose(scale, torch.full_like(scale, 0.05))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from discodso import _kernels
 from discodso.arrays import Floats, Ints, Singles
 from discodso.checks import require_number, require_one_of, settle_integers
-from discodso.distributions import Distribution, Normal, TruncatedNormal, Uniform
+from discodso.distributions import Distribution, Mixture, Normal, TruncatedNormal, Uniform
 from discodso.errors import DeclarationError
 from discodso.prefix import Prefix
 from discodso.space import Space
@@ -52,6 +52,8 @@ class PolicySettings:
         shift: added to the mean that the network emits.
         mean_scale: unit of that mean, in coordinates. With narrow distributions a unit near `scale` keeps the
             gradients of means about as large as those of tokens, and lets means begin close to `shift`.
+        modes: of the distribution of a value: 1 is one normal distribution, more are a mixture whose weights are
+            learned; its modes begin two scales apart. For values with several good places far from each other.
     """
 
     cell: Literal["lstm", "gru"] = "lstm"
@@ -64,11 +66,12 @@ class PolicySettings:
     min_scale: float = _SCALE_LIMITS[0]
     shift: float = 0.0
     mean_scale: float = 1.0
+    modes: int = 1
 
     def __post_init__(self) -> None:
         require_one_of("cell", self.cell, ("lstm", "gru"))
         require_one_of("distribution", self.distribution, ("normal", "uniform"))
-        settle_integers(self, {"layers": 1, "units": 1})
+        settle_integers(self, {"layers": 1, "units": 1, "modes": 1})
         require_number("scale", self.scale, least=_SCALE_LIMITS[0], most=_SCALE_LIMITS[1])
         require_number("min_scale", self.min_scale, least=_SCALE_LIMITS[0], most=self.scale)
         require_number("shift", self.shift)
@@ -92,13 +95,26 @@ class Emission:
 
     Attributes:
         psi: float32[B, K], logits of the tokens.
-        phi: float32[B, ...], raw outputs for the values; `Proposer.value_parameters` reads them.
+        phi: float32[B, ...], raw outputs for the values; `Proposer.draw` reads them.
         state: memory of the network; its rows follow those of the prefix.
     """
 
     psi: Singles
     phi: Singles
     state: Any
+
+
+class ValueParameters(NamedTuple):
+    """Of distributions of values; with several modes all have one more axis, of the modes."""
+
+    mean: Tensor
+    scale: Tensor
+    log_weight: Tensor | None = None  # of modes, if there are several
+
+    def at(self, where: tuple[Any, ...]) -> ValueParameters:
+        """Of some of the values."""
+        weights = None if self.log_weight is None else self.log_weight[where]
+        return ValueParameters(self.mean[where], self.scale[where], weights)
 
 
 @dataclass(frozen=True)
@@ -153,7 +169,7 @@ class Policy(nn.Module):
     """A recurrent network with two heads over the designs of a space.
 
     psi has one logit for each token. phi has parameters of its own for each parametrised token: a mean and, if
-    learned, a log scale.
+    learned, a log scale; with several modes each mode has them, and a logit.
     """
 
     def __init__(self, space: Space, settings: PolicySettings, rng: np.random.Generator) -> None:
@@ -174,7 +190,8 @@ class Policy(nn.Module):
         # Built without torch's own initialisation, which would draw from its global random stream.
         blank: dict[str, Any] = {"device": "meta", "dtype": torch.float32}
         self.recurrent = cell(self.inputs, settings.units, settings.layers, **blank).to_empty(device="cpu")
-        heads = self.tokens + self.parameters_count * (2 if settings.learn_scale else 1)
+        outputs = 1 + settings.learn_scale + (settings.modes > 1)
+        heads = self.tokens + self.parameters_count * settings.modes * outputs
         self.heads = nn.Linear(settings.units, heads, **blank).to_empty(device="cpu")
         self.parameter_index = torch.from_numpy(space.library.parameter_index)
         self.distribution = self._choose_distribution(space)
@@ -199,6 +216,12 @@ class Policy(nn.Module):
             for parameter in self.parameters():
                 drawn = rng.uniform(-bound, bound, tuple(parameter.shape)).astype(np.float32)
                 parameter.copy_(torch.from_numpy(drawn))
+            modes, means = self.settings.modes, slice(self.tokens, None)
+            if modes > 1:
+                apart = (
+                    self.settings.scale / self.settings.mean_scale * (2 * torch.arange(modes) - (modes - 1))
+                )
+                self.heads.bias[means][: self.parameters_count * modes] += apart.repeat(self.parameters_count)
 
     # -------------------------------------------------------------------------------------------- inputs
 
@@ -211,15 +234,34 @@ class Policy(nn.Module):
             dense[np.arange(len(dense)), start + position] = 1.0
         return torch.from_numpy(dense)
 
-    def value_parameters(self, phi: Tensor) -> tuple[Tensor, Tensor]:
-        """mean[..., P] and scale[..., P] in float64 from the outputs of the heads behind the logits."""
-        raw_mean = phi[..., : self.parameters_count].double()
-        mean = self.settings.mean_scale * raw_mean + self.settings.shift
-        if not self.settings.learn_scale:
-            return mean, torch.full((), self.settings.scale, dtype=torch.float64).expand(mean.shape)
-        raw = phi[..., self.parameters_count :].double()
-        scale = self.settings.scale * torch.exp(raw.clamp(-20, 20))
-        return mean, scale.clamp(self.settings.min_scale, _SCALE_LIMITS[1])
+    def value_parameters(self, phi: Tensor) -> ValueParameters:
+        """In float64, of all parametrised tokens [..., P], from the outputs of the heads behind the logits."""
+        s, count = self.settings, self.parameters_count * self.settings.modes
+        raw_mean, *others = (part.double() for part in torch.split(phi, count, dim=-1))
+        mean = s.mean_scale * raw_mean + s.shift
+        if s.learn_scale:
+            scale = s.scale * torch.exp(others.pop(0).clamp(-20, 20))
+            scale = scale.clamp(s.min_scale, _SCALE_LIMITS[1])
+        else:
+            scale = torch.full((), s.scale, dtype=torch.float64).expand(mean.shape)
+        if s.modes == 1:
+            return ValueParameters(mean, scale)
+        shape = (*mean.shape[:-1], self.parameters_count, s.modes)
+        logits = others[0].view(shape)
+        return ValueParameters(mean.view(shape), scale.reshape(shape), torch.log_softmax(logits, -1))
+
+    def densities(self, values: ValueParameters, z: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """Log densities of values z within their bounds."""
+        if values.log_weight is None:
+            return self.distribution.log_prob(z, values.mean, values.scale, low, high)
+        mixture = Mixture(self.distribution)
+        return mixture.log_prob(values.log_weight, z, values.mean, values.scale, low, high)
+
+    def entropies(self, values: ValueParameters, low: Tensor, high: Tensor) -> Tensor:
+        """Differential entropies of values; with several modes a lower bound."""
+        if values.log_weight is None:
+            return self.distribution.entropy(values.mean, values.scale, low, high)
+        return Mixture(self.distribution).entropy(values.log_weight, values.mean, values.scale, low, high)
 
     def stepper(self) -> Stepper:
         """The policy as it is now, made ready for sampling; later updates do not reach it."""
@@ -267,23 +309,25 @@ class Policy(nn.Module):
         self, raw: Tensor, trace: Trace, tokens: Tensor, active: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Sum of the log densities of the values, float[B], and entropies of all values, float[T, B, P]."""
-        mean, scale = self.value_parameters(raw[..., self.tokens :])
+        values = self.value_parameters(raw[..., self.tokens :])
         low, high = torch.from_numpy(trace.low), torch.from_numpy(trace.high)
         column = self.parameter_index[tokens]
         at = torch.nonzero((column >= 0) & active, as_tuple=True)
         where = (*at, column[at])
         bounds = (low[where], high[where]) if low.ndim == 3 else (low[where[2]], high[where[2]])
         z = torch.from_numpy(trace.z)[at]
-        density = self.distribution.log_prob(z, mean[where], scale[where], *bounds).clamp(min=_OUT_OF_REACH)
+        density = self.densities(values.at(where), z, *bounds).clamp(min=_OUT_OF_REACH)
         log_prob = torch.zeros(tokens.shape[1], dtype=torch.float64).index_add(0, at[1], density)
         if not self.settings.learn_scale and isinstance(self.distribution, Normal):
-            # Does not depend on the mean: one number instead of T * B * P.
-            return log_prob, self.distribution.entropy(mean[0, 0], scale[0, 0], low, high).float()
+            # Does not depend on the mean, nor on modes: one number instead of T * B * P.
+            one = ValueParameters(values.mean[0, 0].flatten()[0], values.scale[0, 0].flatten()[0])
+            return log_prob, self.entropies(one, low, high).float()
         # A forbidden token has probability 0; its interval may be empty, so it is given a harmless one.
         parametrised = torch.from_numpy(trace.forbidden)[..., self.parameter_index >= 0] | ~active[..., None]
-        low = torch.where(parametrised, torch.zeros_like(mean), low)
-        high = torch.where(parametrised, torch.ones_like(mean), high)
-        return log_prob, self.distribution.entropy(mean, scale, low, high).float()
+        nothing = torch.zeros(parametrised.shape, dtype=torch.float64)
+        low = torch.where(parametrised, nothing, low)
+        high = torch.where(parametrised, nothing + 1, high)
+        return log_prob, self.entropies(values, low, high).float()
 
 
 class Stepper:
@@ -296,7 +340,6 @@ class Stepper:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self.distribution = policy.distribution
         self._heads = policy.heads.weight.detach().T, policy.heads.bias.detach()
         self._lstm = policy.settings.cell == "lstm"
         self._layers = [tuple(w.detach() for w in layer) for layer in policy.recurrent.all_weights]
@@ -344,11 +387,28 @@ class Stepper:
         cell = torch.addcmul(keep * cell - admit, admit, new, value=2)
         return torch.addcmul(-out, out, torch.sigmoid(2 * cell), value=2), cell
 
-    def value_parameters(self, emission: Emission, rows: Ints, column: Ints) -> tuple[Floats, Floats]:
-        """mean and scale, float[N], of the distribution of some values: rows[N] and columns[N] of phi."""
-        mean, scale = self._policy.value_parameters(torch.from_numpy(emission.phi[rows]))
-        at = np.arange(len(rows))
-        return mean.numpy()[at, column], scale.numpy()[at, column]
+    def draw(
+        self, emission: Emission, rows: Ints, column: Ints, low: Floats, high: Floats, uniform: Floats
+    ) -> Floats:
+        """See `Proposer.draw`."""
+        values = self._values(emission, rows, column)
+        mean, scale = values.mean.numpy(), values.scale.numpy()
+        if values.log_weight is None:
+            return self._policy.distribution.sample(mean, scale, low, high, uniform)
+        weights = values.log_weight.numpy()
+        return Mixture(self._policy.distribution).sample(weights, mean, scale, low, high, uniform)
+
+    def log_density(
+        self, emission: Emission, rows: Ints, column: Ints, z: Floats, low: Floats, high: Floats
+    ) -> Floats:
+        """See `Proposer.log_density`."""
+        arrays = (torch.from_numpy(part) for part in (z, low, high))
+        found: Floats = self._policy.densities(self._values(emission, rows, column), *arrays).numpy()
+        return found
+
+    def _values(self, emission: Emission, rows: Ints, column: Ints) -> ValueParameters:
+        values = self._policy.value_parameters(torch.from_numpy(emission.phi[rows]))
+        return values.at((torch.arange(len(rows)), torch.from_numpy(column)))
 
     def keep(self, state: State, rows: Ints) -> State:
         """The memory of some rows."""

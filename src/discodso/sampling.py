@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 
 from discodso import _kernels
 from discodso.arrays import Floats, Ints
 from discodso.design import DesignBatch
-from discodso.distributions import Distribution
 from discodso.errors import TrainingError
 from discodso.policy import Emission
 from discodso.prefix import Prefix
@@ -22,8 +20,6 @@ from discodso.variation import Reader, Scripts
 class Proposer(Protocol):
     """Anything that can say how likely tokens and values are for the next slot of a prefix."""
 
-    distribution: Distribution
-
     def initial_state(self, size: int) -> Any:
         """Memory before the first token."""
         ...
@@ -32,8 +28,16 @@ class Proposer(Protocol):
         """psi and phi for the next slot."""
         ...
 
-    def value_parameters(self, emission: Emission, rows: Ints, column: Ints) -> tuple[Floats, Floats]:
-        """mean[N] and scale[N] for values of the parametrised tokens column[N], at rows[N]."""
+    def draw(
+        self, emission: Emission, rows: Ints, column: Ints, low: Floats, high: Floats, uniform: Floats
+    ) -> Floats:
+        """Coordinates float[N] of values of the parametrised tokens column[N], at rows[N], by uniform[N]."""
+        ...
+
+    def log_density(
+        self, emission: Emission, rows: Ints, column: Ints, z: Floats, low: Floats, high: Floats
+    ) -> Floats:
+        """Their log densities."""
         ...
 
     def keep(self, state: Any, rows: Ints) -> Any:
@@ -108,9 +112,8 @@ def _draw_values(
     rows = library.parametrised[chosen].nonzero()[0]
     if len(rows):
         tokens = chosen[rows]
-        mean, scale = proposer.value_parameters(emission, rows, library.parameter_index[tokens])
-        z_low, z_high = _bounds(space, options, rows, tokens)
-        z = proposer.distribution.sample(mean, scale, z_low, z_high, uniform[rows])
+        bounds = _bounds(space, options, rows, tokens)
+        z = proposer.draw(emission, rows, library.parameter_index[tokens], *bounds, uniform[rows])
         low, high = options.low[rows, tokens], options.high[rows, tokens]
         values[rows] = np.minimum(np.maximum(library.coordinates.to_value(tokens, z), low), high)
     return values
@@ -125,10 +128,9 @@ def _value_log_prob(
     rows = library.parametrised[chosen].nonzero()[0]
     if len(rows):
         tokens = chosen[rows]
-        mean, scale = proposer.value_parameters(emission, rows, library.parameter_index[tokens])
         z = library.coordinates.to_z(tokens, values[rows])
-        arrays = (z, mean, scale, *_bounds(space, options, rows, tokens))
-        log_prob[rows] = proposer.distribution.log_prob(*(torch.from_numpy(a) for a in arrays)).numpy()
+        bounds = _bounds(space, options, rows, tokens)
+        log_prob[rows] = proposer.log_density(emission, rows, library.parameter_index[tokens], z, *bounds)
     return log_prob
 
 

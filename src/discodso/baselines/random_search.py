@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from torch import Tensor
 
 from discodso.arrays import Floats, Ints
 from discodso.checks import require_integer, seed_sequence, settle_integers
 from discodso.design import Design, DesignBatch
-from discodso.distributions import Distribution, TruncatedNormal, Uniform
+from discodso.distributions import TruncatedNormal, Uniform
 from discodso.method import Metrics
 from discodso.policy import Emission
 from discodso.prefix import Prefix
@@ -22,32 +21,9 @@ from discodso.space import Space
 from discodso.state import State, generator_state, restore_generator
 
 
-class _UniformWhereFinite:
-    """Uniform on finite intervals; a standard normal in coordinates, truncated, on infinite ones."""
-
-    def sample(self, mean: Floats, scale: Floats, low: Floats, high: Floats, uniform: Floats) -> Floats:
-        finite = np.isfinite(low) & np.isfinite(high)
-        drawn = TruncatedNormal().sample(mean, scale, low, high, uniform)
-        drawn[finite] = Uniform().sample(
-            mean[finite], scale[finite], low[finite], high[finite], uniform[finite]
-        )
-        return drawn
-
-    def log_prob(self, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        finite = torch.isfinite(low) & torch.isfinite(high)
-        flat = Uniform().log_prob(z, mean, scale, low, high)
-        return torch.where(finite, flat, TruncatedNormal().log_prob(z, mean, scale, low, high))
-
-    def entropy(self, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        finite = torch.isfinite(low) & torch.isfinite(high)
-        flat = Uniform().entropy(mean, scale, low, high)
-        return torch.where(finite, flat, TruncatedNormal().entropy(mean, scale, low, high))
-
-
 class UniformProposer:
-    """A policy that knows nothing."""
-
-    distribution: Distribution = _UniformWhereFinite()
+    """A policy that knows nothing: values are uniform on finite intervals, and have a standard normal distribution
+    in coordinates, truncated, on infinite ones."""
 
     def __init__(self, space: Space) -> None:
         self.tokens = len(space.library)
@@ -61,9 +37,25 @@ class UniformProposer:
         flat = np.zeros((len(prefix), self.tokens), np.float32)
         return Emission(flat, flat[:, :0], None)
 
-    def value_parameters(self, emission: Emission, rows: Ints, column: Ints) -> tuple[Floats, Floats]:
-        """Standard parameters, for ranges that are not finite."""
-        return np.zeros(len(rows)), np.ones(len(rows))
+    def draw(
+        self, emission: Emission, rows: Ints, column: Ints, low: Floats, high: Floats, uniform: Floats
+    ) -> Floats:
+        """See `Proposer.draw`."""
+        finite = np.isfinite(low) & np.isfinite(high)
+        mean, scale = np.zeros(len(rows)), np.ones(len(rows))
+        drawn = TruncatedNormal().sample(mean, scale, low, high, uniform)
+        drawn[finite] = Uniform().sample(
+            mean[finite], scale[finite], low[finite], high[finite], uniform[finite]
+        )
+        return drawn
+
+    def log_density(
+        self, emission: Emission, rows: Ints, column: Ints, z: Floats, low: Floats, high: Floats
+    ) -> Floats:
+        """See `Proposer.log_density`."""
+        finite = np.isfinite(low) & np.isfinite(high)
+        of = [torch.from_numpy(part) for part in (z, np.zeros(len(z)), np.ones(len(z)), low, high)]
+        return np.where(finite, Uniform().log_prob(*of).numpy(), TruncatedNormal().log_prob(*of).numpy())
 
     def keep(self, state: None, rows: Ints) -> None:
         """There is no memory."""

@@ -1,0 +1,146 @@
+"""Why our figures differ from the paper's: the runs behind the explanations in docs/reproduction.md.
+
+Part "regression", four problems (every third of those of scale small), seed 0:
+  - Decoupled-GP-BFGS with 2,000,000 calls: do its expressions grow to 32 tokens, as in the paper?
+  - DisCo-DSO with 200,000 calls and other batches and entropy bonuses: what keeps it near random search?
+Part "bitstring", f1 with alpha 0.9, 100,000 calls, seeds 0 to 2:
+  - Decoupled-RL-anneal with 25 and 200 calls for one skeleton.
+
+    python benchmarks/differences.py [PART...]      prints, and writes benchmarks/results/differences.{json,md}
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from discodso import DisCoSettings, GPSettings, preset, search
+from discodso.baselines.decoupled import DecoupledSettings
+from discodso.baselines.random_search import RandomSettings
+from discodso.files import write_atomically
+from discodso.method import MethodSettings
+from discodso.reproduce.scales import scale_named
+from discodso.result import Result
+from discodso.tasks.bitstring import bitstring
+from discodso.tasks.regression.problems import problem_task, problems
+from discodso.tasks.regression.task import Fit
+
+RESULTS = Path(__file__).parent / "results"
+PROBLEMS = scale_named("small").problems[1::3]
+LARGE = replace(preset("paper"), batch_size=1000)
+GENETIC = DecoupledSettings(GPSettings(), "bfgs")
+REGRESSION: dict[str, tuple[MethodSettings, int]] = {
+    "Random": (RandomSettings(batch_size=1000), 200_000),
+    "DisCo-DSO, batch 1000, as in the tables": (LARGE, 200_000),
+    "DisCo-DSO, batch 1000": (LARGE, 1_000_000),
+    "DisCo-DSO, batch 100": (replace(LARGE, batch_size=100), 200_000),
+    "DisCo-DSO, batch 1000, entropy 0.1": (replace(LARGE, entropy_coefficient=0.1), 200_000),
+    "DisCo-DSO, batch 1000, risk factor 0.05": (replace(LARGE, risk_factor=0.05), 200_000),
+    "DisCo-DSO, default preset": (preset("default", refines=True), 200_000),
+    "Decoupled-GP-BFGS, as in the tables": (GENETIC, 200_000),
+    "Decoupled-GP-BFGS": (GENETIC, 2_000_000),
+}
+BITSTRING: dict[str, MethodSettings] = {
+    f"Decoupled-RL-anneal, {calls} calls for one skeleton": DecoupledSettings(
+        DisCoSettings(), "anneal", inner_calls=calls
+    )
+    for calls in (25, 200)
+}
+
+
+def regression_row(method: MethodSettings, calls: int, name: str) -> dict[str, float]:
+    """One search: rewards and length of its best expression, and of its last batch."""
+    (problem,) = problems(name)
+    task = problem_task(problem)
+    assert isinstance(task.batch_objective, Fit)
+    result = search(task, budget=calls, seed=0, method=method)
+    assert result.best is not None
+    evaluation = Fit.of(task.batch_objective.program, *problem.evaluation_set())
+    return {
+        "train": round(result.best.reward, 4),
+        "evaluation": round(float(evaluation(task.space.encode([result.best.design]))[0]), 4),
+        "length": len(result.best.design),
+        **last_batches(result),
+    }
+
+
+def last_batches(result: Result) -> dict[str, float]:
+    """Mean reward and length of what a method proposed in the last tenth of its batches."""
+    last = result.history[-max(1, len(result.history) // 10) :]
+    means = [row.mean for row in last if row.mean is not None]
+    lengths = [row.mean_length for row in last if row.mean_length is not None]
+    return {
+        "late mean": round(statistics.fmean(means), 4) if means else float("nan"),
+        "late length": round(statistics.fmean(lengths), 2),
+    }
+
+
+def make(part: str, runs: dict[str, Any]) -> None:
+    """Make the runs of a part that are not there yet, and write after each."""
+    own = runs.setdefault(part, {})
+    if part == "bitstring":
+        for name, method in BITSTRING.items():
+            cells = own.setdefault(name, [])
+            for seed in range(len(cells), 3):
+                found = search(bitstring(10, 0.9, "f1", seed), budget=100_000, seed=seed, method=method)
+                assert found.best is not None
+                cells.append(round(found.best.reward, 4))
+                write(runs)
+        return
+    for name, (method, calls) in REGRESSION.items():
+        cells = own.setdefault(f"{name}, {calls:,} calls", {})
+        for problem in PROBLEMS:
+            if problem not in cells:
+                cells[problem] = regression_row(method, calls, problem)
+                print(name, calls, problem, cells[problem], flush=True)
+                write(runs)
+
+
+def write(runs: dict[str, Any]) -> None:
+    """Results as JSON and Markdown."""
+    lines = ["Made by `python benchmarks/differences.py`.", ""]
+    if cells := runs.get("regression"):
+        columns = ("train", "evaluation", "length", "late mean", "late length")
+        lines += [
+            f"## Regression: means over {', '.join(PROBLEMS)}; seed 0",
+            "",
+            "Rewards and length of the best expression, and the mean reward and length of what was proposed in",
+            "the last tenth of the batches.",
+            "",
+            "| method | problems | " + " | ".join(columns) + " |",
+            "|---" * (len(columns) + 2) + "|",
+        ]
+        for name, found in cells.items():
+            if found:
+                means = [statistics.fmean(row[column] for row in found.values()) for column in columns]
+                lines.append(
+                    f"| {name} | {len(found)} | " + " | ".join(f"{mean:.3f}" for mean in means) + " |"
+                )
+        lines.append("")
+    if cells := runs.get("bitstring"):
+        lines += ["## Bitstring: f1, alpha 0.9, 100,000 calls", "", "| method | best rewards |", "|---|---|"]
+        lines += [f"| {name} | {', '.join(map(str, found))} |" for name, found in cells.items()]
+        lines.append("")
+    write_atomically(RESULTS / "differences.md", "\n".join(lines))
+    data = {"command": "python benchmarks/differences.py", "runs": runs}
+    write_atomically(RESULTS / "differences.json", json.dumps(data, indent=1) + "\n")
+
+
+def main() -> None:
+    """Make what is missing."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", help="of regression, bitstring; both by default")
+    options = parser.parse_args()
+    path = RESULTS / "differences.json"
+    runs = json.loads(path.read_text())["runs"] if path.exists() else {}
+    for part in options.parts or ("regression", "bitstring"):
+        make(part, runs)
+    print((RESULTS / "differences.md").read_text())
+
+
+if __name__ == "__main__":
+    main()
