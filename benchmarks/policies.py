@@ -33,10 +33,14 @@ TUNED = {
     "MountainCar-v0": "--calls 20000",
     "Acrobot-v1": "--calls 40000 --episodes 600 --restart-after 3000",
 }
-LUNAR_LANDER = (
-    "LunarLander-v3-tuned-seed0",
-    "LunarLander-v3 --calls 30000 --episodes 150 --common-episodes --workers 2 --seed 0 --max-time 2700",
-)
+LUNAR_LANDER = {
+    "LunarLander-v3-tuned-seed0": (
+        "LunarLander-v3 --calls 30000 --episodes 150 --common-episodes --workers 2 --seed 0 --max-time 2700"
+    ),
+    "LunarLander-v3-paper-seed0": (
+        "LunarLander-v3 --preset paper --calls 100000 --max-time 900 --workers 2 --seed 0"
+    ),
+}
 PAPER_CALLS = 20_000
 
 
@@ -49,8 +53,7 @@ def runs() -> dict[str, str]:
             found[f"{environment}-paper-seed{seed}"] = (
                 f"{environment} --preset paper --calls {PAPER_CALLS} --workers 2 --seed {seed}"
             )
-    found[LUNAR_LANDER[0]] = LUNAR_LANDER[1]
-    return found
+    return {**found, **LUNAR_LANDER}
 
 
 def run(name: str, arguments: str) -> None:
