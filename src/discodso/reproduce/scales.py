@@ -11,6 +11,7 @@ from discodso.disco import DisCoSettings
 from discodso.method import MethodSettings
 from discodso.methods import paper_methods
 from discodso.policy import PolicySettings
+from discodso.presets import preset
 from discodso.reproduce.paper import DISCO
 from discodso.tasks.control.search import paper_settings, tuned_settings
 from discodso.tasks.regression.problems import problems
@@ -27,7 +28,7 @@ class Scale:
         tree_calls, episodes: by environment; `episodes` is N of one call.
         tree_seeds, test_seeds: runs, and the seeds that a found tree is tested on.
         problems, problem_calls, problem_seeds: of the regression.
-        batch, regression_batch: designs for one update.
+        batch: designs, or skeletons, for one update.
         population: of genetic programming; 1000 in the paper.
         inner_calls: of decoupled methods, for one skeleton.
         bo_seconds: wall-clock budget of Bayesian optimisation.
@@ -45,7 +46,6 @@ class Scale:
     problem_calls: int
     problem_seeds: int
     batch: int
-    regression_batch: int
     population: int
     inner_calls: int
     bo_seconds: float
@@ -68,24 +68,24 @@ class Scale:
         return self._methods(replace(paper_settings(), batch_size=batch), tuned)
 
     def regression_methods(self) -> dict[str, MethodSettings]:
-        """The paper's settings for all."""
-        return self._methods(DisCoSettings(batch_size=self.regression_batch), None)
+        """The paper's settings for all; beside them DisCo with those of `search`."""
+        return self._methods(DisCoSettings(batch_size=self.batch), preset("default", refines=True))
 
     def architectures(self) -> dict[str, MethodSettings]:
         """DisCo with each network of the paper's last table."""
         return {
             f"{DISCO}-{'GRU' if cell == 'gru' else 'LSTM'}{units}": DisCoSettings(
-                batch_size=self.regression_batch, policy=PolicySettings(cell=cell, units=units)
+                batch_size=self.batch, policy=PolicySettings(cell=cell, units=units)
             )
             for cell in ("gru", "lstm")
             for units in (16, 32, 64)
         }
 
-    def _methods(self, disco: DisCoSettings, tuned: DisCoSettings | None) -> dict[str, MethodSettings]:
+    def _methods(self, disco: DisCoSettings, tuned: DisCoSettings) -> dict[str, MethodSettings]:
         found = paper_methods(disco, GPSettings(population=self.population), inner_calls=self.inner_calls)
         if self.name == "smoke":
             found["BO"] = BOSettings(initial=5, candidates=50, fit_steps=5)
-        return found if tuned is None else {DISCO: found[DISCO], TUNED: tuned, **found}
+        return {DISCO: found[DISCO], TUNED: tuned, **found}
 
 
 def _each(most: int, lander: int) -> dict[str, int]:
@@ -115,7 +115,6 @@ def scale_named(name: str) -> Scale:
             problem_calls=1000,
             problem_seeds=2,
             batch=15,
-            regression_batch=50,
             population=20,
             inner_calls=30,
             bo_seconds=2.0,
@@ -134,7 +133,6 @@ def scale_named(name: str) -> Scale:
             problem_calls=200_000,
             problem_seeds=3,
             batch=100,
-            regression_batch=1000,
             population=1000,
             inner_calls=200,
             bo_seconds=30.0,
@@ -152,7 +150,6 @@ def scale_named(name: str) -> Scale:
         problem_calls=1_000_000,
         problem_seeds=10,
         batch=100,
-        regression_batch=1000,
         population=1000,
         inner_calls=200,
         bo_seconds=600.0,
