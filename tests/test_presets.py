@@ -57,11 +57,21 @@ def test_search_uses_the_default_and_knows_the_other():
     def best(**more):
         return search(TASK, budget=600, seed=0, **more).top
 
-    assert best() == best(preset="default") == best(method=preset("default"))
+    assert best() == best(preset="default") == best(method=preset("default", budget=600))
     assert best(preset="paper") == best(method=DisCoSettings())
     assert best() != best(preset="paper")
     with pytest.raises(DeclarationError, match="a method or a preset, not both"):
         best(preset="paper", method=DisCoSettings())
+
+
+def test_small_budgets_have_small_batches():
+    sizes = [preset(budget=calls).batch_size for calls in (1, 5_000, 10_000, 10**6)]
+    assert sizes == [20, 25, 50, 100]
+    assert preset(budget=5_000).restart_after == 500
+    assert [preset(refines=True, budget=calls).batch_size for calls in (1, 10_000, 10**6)] == [20, 100, 500]
+    assert preset("paper", budget=100) == DisCoSettings()
+    with pytest.raises(DeclarationError, match="budget"):
+        preset(budget=0)
 
 
 def test_noisy_tasks_evaluate_good_designs_again():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from discodso.checks import require_one_of
+from discodso.checks import require_integer, require_one_of
 from discodso.disco import DisCoSettings
 from discodso.policy import PolicySettings
 
@@ -12,7 +12,9 @@ Preset = Literal["default", "paper"]
 PRESETS: tuple[Preset, ...] = ("default", "paper")
 
 
-def preset(name: Preset = "default", *, noisy: bool = False, refines: bool = False) -> DisCoSettings:
+def preset(
+    name: Preset = "default", *, noisy: bool = False, refines: bool = False, budget: int | None = None
+) -> DisCoSettings:
     """Settings by name.
 
     Args:
@@ -22,13 +24,16 @@ def preset(name: Preset = "default", *, noisy: bool = False, refines: bool = Fal
             is worth.
         noisy: whether rewards are noisy; good designs of "default" are then evaluated again before they count.
         refines: whether the task has `refine`, which serves "default" better than refining from rewards alone.
+        budget: objective calls; batches of "default" are smaller for small ones, so that it learns often enough.
     """
     require_one_of("preset", name, PRESETS)
+    if budget is not None:
+        require_integer("budget", budget, 1)
     if name == "paper":
         return DisCoSettings()
     if refines:
         return DisCoSettings(
-            batch_size=500,
+            batch_size=_batch(500, 100, budget),
             learning_rate=0.003,
             queue_size=100,
             queue_niche=1,
@@ -37,16 +42,22 @@ def preset(name: Preset = "default", *, noisy: bool = False, refines: bool = Fal
             task_refinement=0.5,
             policy=PolicySettings(learn_scale=True, min_scale=0.01),
         )
+    size = _batch(100, 200, budget)
     return DisCoSettings(
+        batch_size=size,
         learning_rate=0.005,
         entropy_coefficient=0.05,
-        queue_size=50,
-        queue_niche=5,
-        queue_sample=20,
+        queue_size=20,
+        queue_niche=2,
         queue_recheck=0.2 if noisy else 0.0,
         variation=0.35,
         refinement=0.3,
         allocation=True,
-        restart_after=2000,
+        restart_after=20 * size,
         policy=PolicySettings(learn_scale=True, min_scale=0.01, inputs=("neighbours", "position")),
     )
+
+
+def _batch(most: int, batches: int, budget: int | None) -> int:
+    """Designs for one update: so many that a budget has so many updates, 20 at least."""
+    return most if budget is None else max(20, min(most, budget // batches))

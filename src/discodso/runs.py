@@ -70,7 +70,9 @@ def run_settings(settings: RunSettings, *, out: str | Path | None = None, callba
     with ExitStack() as stack:
         task = build_task(settings, stack)
         executor = _executor(settings, stack)
-        method = settings.method or preset(noisy=task.stochastic, refines=task.refine is not None)
+        method = settings.method or preset(
+            noisy=task.stochastic, refines=task.refine is not None, budget=settings.plan.limits.budget
+        )
         settings = replace(settings, method=method)  # for the record
         result = start_search(
             task,

@@ -80,9 +80,9 @@ def search(
     """
     if method is not None and preset is not None:
         raise DeclarationError("give search a method or a preset, not both")
-    if method is None:
-        method = settings_by_name(preset or "default", **_traits(task))
     limits = Limits(budget, target, patience, time_limit)
+    if method is None:
+        method = settings_by_name(preset or "default", budget=limits.budget, **_traits(task))
     plan = Plan(limits, seed, top, raise_on_failure, overlap, checkpoint_seconds, design_seconds, chunk_size)
     return start_search(
         task,

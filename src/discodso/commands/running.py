@@ -112,7 +112,8 @@ def run_bitstring(
     from discodso.presets import preset as settings_by_name
     from discodso.runs import run_settings
 
-    base = settings_by_name(preset.value)
+    plan = Plan(Limits(calls), seed, checkpoint_seconds=checkpoint_seconds)
+    base = settings_by_name(preset.value, budget=calls)
     given = {
         "batch_size": batch_size,
         "learning_rate": learning_rate,
@@ -124,7 +125,6 @@ def run_bitstring(
     inputs = None if position is None else ("neighbours", "position")[: 1 + position]
     network = {"learn_scale": learn_scale, "inputs": inputs}
     method = replace(base, policy=replace(base.policy, **_given(network)), **_given(given))
-    plan = Plan(Limits(calls), seed, checkpoint_seconds=checkpoint_seconds)
     # Without pydantic's checks: the task has its own, whose words are those of its options.
     task = BitstringTable.model_construct(length=length, alpha=alpha, objective=objective.value)
     settings = RunSettings(task, method, plan, ExecutorTable())

@@ -75,7 +75,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             the front by "accuracy", "validation" (a held-out quarter of the rows) or "complexity", which is also
             what "auto" means for metrics that are not of the squared error.
         must_extrapolate: whether the model must also be good, and finite, on data twice as wide as those given.
-        preset: settings of the method by name, "default" or "paper"; batches are smaller for small budgets.
+        preset: settings of the method by name, "default" or "paper"; see `preset`.
         settings: of the method, in place of a preset.
         column_names: names of the inputs, where X has none of its own.
         warm_start: go on from the last fit instead of starting anew.
@@ -280,10 +280,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return before.method  # the batch size follows the budget that the run began with
         if self.settings is not None:
             return self.settings
-        settings = preset(self.preset, refines=self.polish and self._squared)
-        size = max(20, min(settings.batch_size, self.max_calls // 100))
-        patience = settings.restart_after * size // settings.batch_size
-        return replace(settings, batch_size=size, restart_after=patience)
+        return preset(self.preset, refines=self.polish and self._squared, budget=self.max_calls)
 
     def _select(
         self,
