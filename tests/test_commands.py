@@ -107,7 +107,7 @@ def test_defaults_of_options_are_those_of_the_library(tmp_path):
     done = run(*"run bitstring --calls 100 --length 3 --json --out".split(), tmp_path / "run")
     assert done.exit_code == 0
     settings = read(tmp_path / "run" / "settings.toml")
-    assert settings.method == preset()
+    assert settings.method == preset(budget=100)
 
 
 def test_a_bitstring_from_its_starting_file_to_its_folder(tmp_path, monkeypatch, capsys):

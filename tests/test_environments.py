@@ -190,6 +190,21 @@ def test_an_absurdly_wide_declared_range_is_probed_and_a_narrow_one_is_kept(walk
     assert found.ranges == ((0.0, 19.0), (-5000.0, 5000.0), (0.0, 19.0), (0.0, 19.0))
 
 
+def test_all_ranges_that_are_not_given_can_be_probed():
+    lander = as_environment("LunarLander-v3")
+    found = describe(lander, {"y": (0, 1)}, probe=True)
+    assert set(found.sources) == {"given", "probed"}
+    ranges = dict(zip(found.feature_names, found.ranges, strict=True))
+    assert ranges["y"] == (0.0, 1.0)
+    assert ranges["left leg"] == (0.0, 1.0)  # rarely on the ground, and yet not left out
+    declared = dict(zip(found.feature_names, describe(lander).ranges, strict=True))
+    for name in ("x", "x velocity", "y velocity", "angle", "angular velocity"):
+        assert declared[name][0] < ranges[name][0] < ranges[name][1] < declared[name][1], name
+    assert ranges == dict(
+        zip(found.feature_names, describe(lander, {"y": (0, 1)}, probe=True).ranges, strict=True)
+    )
+
+
 def test_a_feature_that_never_changes_is_left_out_of_the_trees(walk):
     space = Box(np.array([-np.inf, 2.0, 0.0]), np.array([np.inf, 2.0, 1.0]), dtype=np.float64)
     found = walk(observation_space=space, observe=lambda x, t: np.array([7.0, 2.0, x]))

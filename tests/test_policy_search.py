@@ -18,6 +18,7 @@ from discodso import (
     PolicySettings,
     StopReason,
     TreePolicy,
+    resume_policy,
     search_policy,
 )
 from discodso.errors import DiscodsoError
@@ -130,6 +131,24 @@ def test_given_ranges_hold_the_thresholds() -> None:
                 assert 0.01 <= value <= 0.02
             if name == "velocity <":
                 assert 0.1 <= value <= 0.2
+
+
+def test_probed_ranges_hold_the_thresholds_and_are_resumed(tmp_path) -> None:
+    found = search_policy(
+        "MountainCar-v0",
+        calls=100,
+        episodes=2,
+        probe_ranges=True,
+        ranges={"0": (-1, 0)},
+        out=tmp_path / "run",
+    )
+    assert found.interface.sources == ("given", "probed")
+    low, high = found.interface.ranges[1]
+    assert -0.07 < low < high < 0.07  # the declared bounds
+    again = resume_policy(tmp_path / "run", calls=200)
+    assert again.interface == found.interface
+    for scored in again.search.top:
+        assert all(low <= value <= high for name, value in scored.design if name == "velocity <")
 
 
 def test_environments_with_arguments() -> None:

@@ -51,6 +51,9 @@ def policy(
     range_: Annotated[
         list[str], typer.Option("--range", help="FEATURE=LOW,HIGH for thresholds; may be given again.")
     ] = [],  # noqa: B006
+    probe_ranges: Annotated[
+        bool, typer.Option(help="Thresholds where features lie in random episodes, not in declared bounds.")
+    ] = False,
     checkpoint_seconds: CheckpointSeconds = 60.0,
     as_json: Json = False,
     events: Events = None,
@@ -69,7 +72,7 @@ def policy(
         """Shows what the tree can look at, once all settings have turned out well."""
 
         def start(self, info: RunInfo) -> None:
-            _show_interface(describe(given, ranges, seed), console)
+            _show_interface(describe(given, ranges, seed, probe_ranges), console)
 
     found = search_policy(
         given,
@@ -84,6 +87,7 @@ def policy(
         restart_after=restart_after,
         trim=trim,
         ranges=ranges,
+        probe_ranges=probe_ranges,
         target=target,
         time_limit=max_time,
         callback=[Introduction(), *callbacks_for(as_json, events, tensorboard)],

@@ -86,6 +86,7 @@ class PolicyTable(Table):
     environment: str = Field(min_length=1)
     arguments: dict[str, Any] = {}
     ranges: dict[str, tuple[float, float]] = {}
+    probe_ranges: bool = False
     episodes: int = Field(default=100, ge=2)
     max_nodes: int = Field(default=31, ge=3)
     resolution: float = Field(default=0.01, gt=0, le=0.5)

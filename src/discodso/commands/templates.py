@@ -82,6 +82,7 @@ episodes = 100             # N, for one objective call: its reward is their mean
 # trim = true              # at the end, cut out decisions that earn nothing; by default as the preset has it
 # resolution = 0.01        # closest distance of thresholds on one path, as a share of their range
 # test_seeds = [0, 1, 2]   # for the final score; 0 to 999 by default
+# probe_ranges = true      # thresholds where features lie in random episodes, instead of in declared bounds
 # [task.arguments]         # of the environment
 # [task.ranges]            # of thresholds, by feature
 # angle = [-0.2, 0.2]

@@ -20,6 +20,7 @@ STEP_LIMIT = 10_000  # for environments that declare no limit of their own
 _WIDEST = 1e4  # a declared range wider than this says nothing
 _PROBE_EPISODES = 100
 _PROBE_STEPS = 20_000
+_OUTSIDE = 0.01  # of what features showed, at either end, if all ranges are probed
 _LARGEST_OBSERVATION = 1000
 
 _NAMES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
@@ -141,7 +142,10 @@ def _kind(space: Any) -> str:
 
 
 def describe(
-    environment: Environment, ranges: Mapping[str, Sequence[float]] | None = None, seed: int = 0
+    environment: Environment,
+    ranges: Mapping[str, Sequence[float]] | None = None,
+    seed: int = 0,
+    probe: bool = False,
 ) -> Interface:
     """Features, ranges and actions of an environment.
 
@@ -152,6 +156,8 @@ def describe(
         environment: which one.
         ranges: (low, high) by the name or the number of a feature; goes before everything else.
         seed: of the random actions.
+        probe: look at such episodes for all features that are not given: where 98 % of what they showed lies.
+            Declared bounds may be far wider than what ever happens.
     """
     env = make(environment)
     try:
@@ -166,9 +172,10 @@ def describe(
         names = features if len(features) == size else tuple(f"x{i}" for i in range(size))
         words = labels if len(labels) == count else tuple(f"action {start + i}" for i in range(count))
         low, high = (np.asarray(end, np.float64).ravel() for end in (seen.low, seen.high))
-        sources, found = _choose_ranges(family, names, low, high, ranges or {})
+        sources, found = _choose_ranges(family, names, low, high, ranges or {}, probe)
         if "probed" in sources:
-            found = _fill_probed(env, environment, seed, sources, found)
+            outside = _OUTSIDE if probe else 0.0
+            found = _fill_probed(env, environment, seed, sources, found, outside)
         if all(limits is None for limits in found):
             raise DeclarationError(
                 f"{environment} does not fit: no number of its observation ever changed in "
@@ -192,6 +199,7 @@ def _choose_ranges(
     low: Floats,
     high: Floats,
     given: Mapping[str, Sequence[float]],
+    probe: bool,
 ) -> tuple[tuple[str, ...], Ranges]:
     known = _KNOWN_RANGES.get(family, ())
     wanted = {_feature_index(key, names): _limits(key, value) for key, value in given.items()}
@@ -202,6 +210,9 @@ def _choose_ranges(
         if index in wanted:
             sources.append("given")
             found.append(wanted[index])
+        elif probe:
+            sources.append("probed")
+            found.append(None)
         elif len(known) == len(names):
             sources.append(f"{family}-v2")
             found.append(known[index])
@@ -238,8 +249,10 @@ def _fill_probed(
     seed: int,
     sources: tuple[str, ...],
     found: Ranges,
+    outside: float,
 ) -> Ranges:
-    """Ranges that the features showed while random actions were held for random times, rounded outwards."""
+    """Ranges that the features showed while random actions were held for random times, rounded outwards; a share
+    may lie outside at either end."""
     rng = np.random.default_rng(np.random.SeedSequence((seed, 1)))
     space = env.action_space
     assert isinstance(space, gymnasium.spaces.Discrete)
@@ -268,7 +281,9 @@ def _fill_probed(
         elif not len(column) or column.min() == column.max():
             result.append(None)
         else:
-            result.append(_rounded_outwards(float(column.min()), float(column.max())))
+            low, high = np.quantile(column, (outside, 1 - outside))
+            low, high = (low, high) if low < high else (column.min(), column.max())
+            result.append(_rounded_outwards(float(low), float(high)))
     return tuple(result)
 
 

@@ -83,6 +83,7 @@ def search_policy(
     trim: bool | None = None,
     arguments: Mapping[str, Any] | None = None,
     ranges: Mapping[str, Sequence[float]] | None = None,
+    probe_ranges: bool = False,
     resolution: float = RESOLUTION,
     target: float | None = None,
     time_limit: float | None = None,
@@ -112,6 +113,8 @@ def search_policy(
             default as the preset has it: on for "tuned", off for "paper".
         arguments: of the environment, for `gymnasium.make`.
         ranges: (low, high) of thresholds by the name or number of a feature, in place of the found ones.
+        probe_ranges: let thresholds of all others lie where features lie in episodes of random actions (98 % of
+            what they show), instead of in declared bounds, which may be far wider.
         resolution: h, closest distance of thresholds on one path, as a share of the range.
         target: stop when a mean over N episodes reaches this.
         time_limit: seconds for the search.
@@ -145,6 +148,7 @@ def search_policy(
         environment=given.id,
         arguments=dict(given.arguments),
         ranges={str(name): tuple(ends) for name, ends in (ranges or {}).items()},
+        probe_ranges=bool(probe_ranges),
         episodes=int(episodes),
         max_nodes=int(max_nodes),
         resolution=resolution,
@@ -197,7 +201,8 @@ def run_policy(
         recheck = getattr(chosen, "queue_recheck", 0) > 0
         searching = RestartSettings(chosen, table.restart_after, recheck=recheck)
     race = _racing(table, chosen)
-    interface = describe(as_environment(table.environment, table.arguments), table.ranges, plan.seed)
+    given = as_environment(table.environment, table.arguments)
+    interface = describe(given, table.ranges, plan.seed, table.probe_ranges)
     typical = min(TYPICAL_NODES, table.max_nodes) if tuned else None
     space = tree_space(interface, table.max_nodes, table.resolution, tuned, typical)
     tests = tuple(TEST_SEEDS if table.test_seeds is None else table.test_seeds)

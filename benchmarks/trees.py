@@ -1,0 +1,116 @@
+"""What each part of the default for tree policies is worth: the default, the default without each, the paper's.
+
+The three compiled environments, 20,000 calls of 100 episodes, seeds 10 to 14, on which no setting was tuned.
+Runs that the result file has are not repeated; `--methods` and `--environments` choose.
+
+    python benchmarks/trees.py                  hours; writes benchmarks/results/trees.{json,md}
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from discodso import search_policy
+from discodso.files import write_atomically
+from discodso.tasks.control.search import tuned_settings
+
+RESULTS = Path(__file__).parent / "results"
+ENVIRONMENTS = ("CartPole-v1", "MountainCar-v0", "Acrobot-v1")
+SEEDS = range(10, 15)
+CALLS = 20_000
+T_95 = 2.776  # Student's t for five seeds, two-sided
+TUNED = tuned_settings()
+ABLATION: dict[str, dict[str, Any]] = {
+    "default": {},
+    "without variation": {"method": replace(TUNED, variation=0.0)},
+    "without learning from the queue": {"method": replace(TUNED, queue_weight=0.0, queue_steps=1)},
+    "without niches": {"method": replace(TUNED, queue_niche=0)},
+    "without evaluating good trees again": {"method": replace(TUNED, queue_recheck=0.0)},
+    "without a learned scale": {
+        "method": replace(TUNED, policy=replace(TUNED.policy, learn_scale=False, min_scale=1e-4))
+    },
+    "without racing": {"racing": False},
+    "without trimming": {"trim": False},
+    "with restarts after 3,000 calls": {"restart_after": 3000},
+    "paper preset": {"preset": "paper"},
+}
+
+
+def run(environment: str, method: str, seed: int, calls: int) -> dict[str, Any]:
+    """One search, chosen and tested."""
+    started = time.process_time()
+    found = search_policy(environment, calls=calls, seed=seed, **ABLATION[method])
+    return {
+        "environment": environment,
+        "method": method,
+        "seed": seed,
+        "calls": found.calls,
+        "test": round(float(found.test_returns.mean()), 3),
+        "nodes": len(found.policy),
+        "episodes": found.episodes + found.validation_episodes,
+        "cpu_seconds": round(time.process_time() - started, 1),
+    }
+
+
+def interval(numbers: list[float]) -> str:
+    """Mean and half the width of its 95 % interval by Student's t; the number of runs where some are missing."""
+    if len(numbers) != len(SEEDS):
+        return f"{statistics.fmean(numbers):.2f} ({len(numbers)} runs)" if numbers else "-"
+    half = T_95 * statistics.stdev(numbers) / math.sqrt(len(numbers))
+    return f"{statistics.fmean(numbers):.2f} ± {half:.2f}"
+
+
+def table(records: list[dict[str, Any]]) -> str:
+    """Test means with intervals, and means of nodes and CPU seconds."""
+    rows = [
+        f"Test means over 1000 unseen seeds, {CALLS:,} calls of 100 episodes, {len(SEEDS)} seeds, 95 % intervals;",
+        "in brackets the mean number of nodes and of CPU seconds. Made by `python benchmarks/trees.py`.",
+        "",
+        "| method | " + " | ".join(ENVIRONMENTS) + " |",
+        "|---" * (len(ENVIRONMENTS) + 1) + "|",
+    ]
+    for method in ABLATION:
+        cells = []
+        for environment in ENVIRONMENTS:
+            own = [r for r in records if (r["method"], r["environment"]) == (method, environment)]
+            cell = interval([r["test"] for r in own])
+            if own:
+                nodes, seconds = (statistics.fmean(r[key] for r in own) for key in ("nodes", "cpu_seconds"))
+                cell += f" ({nodes:.0f}; {seconds:.0f} s)"
+            cells.append(cell)
+        if any(cell != "-" for cell in cells):
+            rows.append(f"| {method} | " + " | ".join(cells) + " |")
+    return "\n".join(rows) + "\n"
+
+
+def main() -> None:
+    """Run what is missing; the file is written after each run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--methods", default=",".join(ABLATION), help="separated by commas")
+    parser.add_argument("--environments", default=",".join(ENVIRONMENTS), help="separated by commas")
+    options = parser.parse_args()
+    path = RESULTS / "trees.json"
+    records = json.loads(path.read_text())["records"] if path.exists() else []
+    done = {(r["environment"], r["method"], r["seed"]) for r in records}
+    for seed in SEEDS:
+        for environment in options.environments.split(","):
+            for method in options.methods.split(","):
+                if (environment, method, seed) in done:
+                    continue
+                records.append(run(environment, method, seed, CALLS))
+                print(records[-1], flush=True)
+                data = {"command": "python benchmarks/trees.py", "records": records}
+                write_atomically(path, json.dumps(data, indent=1) + "\n")
+                write_atomically(RESULTS / "trees.md", table(records))
+    print(table(records))
+
+
+if __name__ == "__main__":
+    main()
