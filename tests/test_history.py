@@ -9,6 +9,7 @@ import pytest
 from spaces import mixed_sequence
 
 from discodso import Design, OpenSequence, RandomSettings, Space, Task, Token, search
+from discodso.curves import proposer_shares
 from discodso.history import is_sampled, token_use
 from discodso.rundir import history_row, read_history
 
@@ -42,6 +43,29 @@ def test_rows_survive_their_file(tmp_path):
     result = search(task, budget=300, method=RandomSettings(50), out=tmp_path / "run")
     assert tuple(read_history(tmp_path / "run" / "history.jsonl")) == result.history
     assert result.history[0].tokens is not None
+
+
+def test_a_history_tells_who_proposes(tmp_path):
+    task = Task(mixed_sequence(), lambda design: sum(value or 0.0 for value in design.values))
+    result = search(task, budget=400, out=tmp_path / "run")
+    shares = [row.shares for row in result.history if row.shares]
+    assert len(shares) >= 10
+    assert all(set(own) == {"policy", "variation", "refinement"} for own in shares)
+    assert all(sum(own.values()) == pytest.approx(1, abs=1e-4) for own in shares)
+    assert any(own != shares[0] for own in shares)
+    assert tuple(read_history(tmp_path / "run" / "history.jsonl")) == result.history
+    lines = proposer_shares(result.history)
+    assert lines.names == ("policy", "variation", "refinement")
+    assert lines.values[:, -1] == pytest.approx(list(shares[-1].values()))
+    assert not proposer_shares(search(task, budget=100, preset="paper").history).names
+
+
+@pytest.mark.parametrize("shares", ["7", '{"a": "x"}', '{"a": true}', "[1]"])
+def test_a_row_with_something_else_for_shares_is_no_row(shares):
+    task = Task(mixed_sequence(), lambda design: -len(design))
+    row = search(task, budget=50, method=RandomSettings(50)).history[0].to_dict()
+    line = json.dumps({**row, "shares": None}).replace('"shares": null', f'"shares": {shares}')
+    assert history_row(line.encode()) is None
 
 
 @pytest.mark.parametrize("tokens", ["7", '{"a": 1}', '{"a": ["x"]}', '{"a": [true]}', "[1]"])

@@ -16,6 +16,7 @@ from discodso.arrays import Floats, Ints
 from discodso.design import DesignBatch
 from discodso.state import Arrays
 
+PROPOSERS = ("policy", "variation", "refinement")
 POLICY, VARIATION, REFINEMENT = range(3)
 ELSEWHERE = -1  # told by a user, or evaluated again
 _FLOORS = (0.15, 0.15, 0.1)

@@ -103,6 +103,17 @@ def lengths(rows: Sequence[HistoryRow]) -> Lines:
     return _lines(rows, {"longest": "max_length", "mean": "mean_length"})
 
 
+def proposer_shares(rows: Sequence[HistoryRow]) -> Lines:
+    """Share of each batch that policy, variation and refinement propose; no lines where it is the policy alone."""
+    having = [row for row in rows if row.shares]
+    kept = [having[place] for place in thinned(len(having)).tolist()] if having else []
+    names = tuple(dict.fromkeys(name for row in kept for name in row.shares or {}))
+    values = [[(row.shares or {}).get(name, np.nan) for row in kept] for name in names]
+    used = [i for i, own in enumerate(values) if any(own)]
+    calls = np.array([row.calls for row in kept], dtype=np.float64)
+    return Lines(calls, tuple(names[i] for i in used), np.array([values[i] for i in used], dtype=np.float64))
+
+
 def token_shares(rows: Sequence[HistoryRow], most: int = 7) -> Lines:
     """Share of each token over time; beyond the `most` frequent ones they are added up as "all others"."""
     kept = _sampled(rows)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from discodso.allocation import (
     ELSEWHERE,
     POLICY,
+    PROPOSERS,
     REFINEMENT,
     VARIATION,
     Allocation,
@@ -402,7 +403,7 @@ class DisCo:
             loss=float(loss.detach()),
             entropy=float(elite.entropy.detach().mean()),
             gradient_norm=norm,
-            shares=self.shares,
+            shares=dict(zip(PROPOSERS, self.shares, strict=True)) if s.variation or s.refinement else None,
         )
 
     def _take_in(self, pool: Pool, sources: Ints) -> None:

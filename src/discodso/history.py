@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -27,6 +28,7 @@ class HistoryRow:
         failures: failed evaluations so far.
         cost: so far, in the unit of the task, if it has one.
         seconds: since the start.
+        shares: of the next batch, by who proposes: policy, variation, refinement; None if all are the policy's.
         tokens: of some batches what their designs are made of, see `token_use`; None for the others.
     """
 
@@ -41,14 +43,23 @@ class HistoryRow:
     failures: int
     seconds: float
     cost: float | None = None
+    shares: Mapping[str, float] | None = None
     tokens: TokenUse | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; `tokens` is left out where there is nothing."""
-        own: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "tokens"}
+        """For JSON; `shares` and `tokens` are left out where there is nothing."""
+        parts = ("shares", "tokens")
+        own: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in parts}
+        if self.shares is not None:
+            own["shares"] = dict(self.shares)
         if self.tokens is not None:
             own["tokens"] = {name: list(use) for name, use in self.tokens.items()}
         return own
+
+
+def rounded_shares(shares: Mapping[str, float] | None) -> Mapping[str, float] | None:
+    """As they stand in a history."""
+    return None if shares is None else {name: _rounded(share) for name, share in shares.items()}
 
 
 def is_sampled(number: int) -> bool:

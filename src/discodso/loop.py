@@ -21,7 +21,7 @@ from discodso.checks import require, require_integer, require_number
 from discodso.design import Design, DesignBatch
 from discodso.errors import CheckpointError, DeadEndError, DiscodsoError, ExecutorError, TrainingError
 from discodso.evaluation import NOTHING_KNOWN, Begun, Evaluation, Evaluator
-from discodso.history import HistoryRow, is_sampled, token_use
+from discodso.history import HistoryRow, is_sampled, rounded_shares, token_use
 from discodso.method import Method, Metrics, Refining, Resumable
 from discodso.objective_calls import Answer
 from discodso.result import Failure, Ranking, Result, Scored, StopReason
@@ -293,6 +293,7 @@ class Run:
             failures=self.evaluator.failure_count,
             seconds=time.monotonic() - self.started,
             cost=self.evaluator.measured_cost,
+            shares=None if metrics is None else rounded_shares(metrics.shares),
             tokens=token_use(designs) if len(designs) and is_sampled(len(self.history) + 1) else None,
         )
         self.history.append(row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -23,7 +23,7 @@ class Metrics:
         quantile: of the rewards of the batch.
         kept: designs that taught.
         loss, entropy, gradient_norm: of the update; the entropy is the mean over the kept designs.
-        shares: of policy, variation and refinement in the next batch.
+        shares: in the next batch, by who proposes: "policy", "variation" and "refinement".
     """
 
     quantile: float | None = None
@@ -31,7 +31,7 @@ class Metrics:
     loss: float | None = None
     entropy: float | None = None
     gradient_norm: float | None = None
-    shares: tuple[float, ...] | None = None
+    shares: Mapping[str, float] | None = None
 
 
 class Method(Protocol):

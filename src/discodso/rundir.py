@@ -40,7 +40,7 @@ SETTINGS, ENVIRONMENT, HISTORY, TOP, LOCK = (
 )
 _PACKAGES = ("numpy", "scipy", "torch", "numba", "safetensors", "pydantic", "gymnasium", "distributed", "ray")
 _LOCK_ATTEMPTS = 30
-_ROW_KEYS = {field.name for field in fields(HistoryRow)} - {"tokens"}
+_ROW_KEYS = {field.name for field in fields(HistoryRow)} - {"shares", "tokens"}
 _NEEDED_KEYS = {
     field.name for field in fields(HistoryRow) if field.default is MISSING
 }  # also in older folders
@@ -200,15 +200,16 @@ def history_row(line: bytes) -> HistoryRow | None:
     """A line of a history, None if it is not one."""
     try:
         data = json_numbers(line)
-        tokens = data.pop("tokens", None)
+        tokens, shares = data.pop("tokens", None), data.pop("shares", None)
         if not set(data) >= _NEEDED_KEYS or type(data["calls"]) is not int:
             return None
         data = {key: data[key] for key in _ROW_KEYS if key in data}
         use = None if tokens is None else {name: _numbers(use) for name, use in tokens.items()}
+        shares = None if shares is None else dict(zip(shares, _numbers(shares.values()), strict=True))
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
     good = all(value is None or (type(value) in (int, float)) for value in data.values())
-    return HistoryRow(**data, tokens=use) if good else None
+    return HistoryRow(**data, shares=shares, tokens=use) if good else None
 
 
 def _numbers(values: Any) -> tuple[float, ...]:

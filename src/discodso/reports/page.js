@@ -472,7 +472,8 @@
     };
     return [h("div", {class: "two"},
       chart({title: "Lengths of designs", xLabel: "objective calls", yLabel: "tokens", fromZero: true, share: true, series: coloured(group.lengths, false)}),
-      group.tokens.names.length ? chart({title: "Share of each token", xLabel: "objective calls", yLabel: "share", fromZero: true, share: true, legend: true, series: coloured(group.tokens, false)}) : null),
+      group.tokens.names.length ? chart({title: "Share of each token", xLabel: "objective calls", yLabel: "share", fromZero: true, share: true, legend: true, series: coloured(group.tokens, false)}) : null,
+      group.proposers.names.length ? chart({title: "Who proposes", xLabel: "objective calls", yLabel: "share of the next batch", fromZero: true, share: true, legend: true, series: coloured(group.proposers, false)}) : null),
     values.length ? sub("Values of each token that carries one") : null,
     values.length ? h("p", {class: "quiet"}, "The line is the median; the bands hold half and nine tenths of the values of a batch.") : null,
     values.length ? h("div", {class: "many"}, values.map(([name, lines]) => chart({title: name, xLabel: "objective calls", yLabel: "value", fromZero: true, tall: 200, log: log(lines), series: quantiles(lines)}))) : null];
@@ -526,7 +527,7 @@
       [`${group.id}-learning`, "Learning", low, [group.curve, group.rewards], () => learning(group)],
       ...(group.designs.length ? [[`${group.id}-top`, "Best designs", low, group.designs, () => table(group)]] : []),
       ...(group.front ? [[`${group.id}-front`, "Accuracy and complexity", low, group.front, () => front(group)]] : []),
-      ...(group.lengths.names.length ? [[`${group.id}-time`, "Over time", low, [group.lengths, group.tokens, group.values], () => overTime(group)]] : []),
+      ...(group.lengths.names.length ? [[`${group.id}-time`, "Over time", low, [group.lengths, group.tokens, group.proposers, group.values], () => overTime(group)]] : []),
       [`${group.id}-failures`, "Failures", low, group.failures, () => failures(group)],
       [`${group.id}-about`, "Settings and environment", low, [group.runs, group.settings, group.environment], () => about(group)],
     ])];

@@ -11,7 +11,7 @@ from typing import Any
 
 from discodso._version import __version__
 from discodso.arrays import Floats
-from discodso.curves import Curve, Lines, batch_rewards, lengths, token_shares, token_values
+from discodso.curves import Curve, Lines, batch_rewards, lengths, proposer_shares, token_shares, token_values
 from discodso.design import format_token
 from discodso.errors import DiscodsoError
 from discodso.reports.comparison import compare
@@ -75,6 +75,7 @@ def _group(name: str, group: Group) -> dict[str, Any]:
         "designs": designs,
         "front": _front(leading, designs),
         "lengths": _lines(lengths(leading.history)),
+        "proposers": _lines(proposer_shares(leading.history)),
         "tokens": _lines(token_shares(leading.history)),
         "values": {token: _lines(own) for token, own in token_values(leading.history).items()},
         "failures": _failures(group),

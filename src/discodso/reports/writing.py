@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from discodso import figures
-from discodso.curves import batch_rewards, lengths, token_shares, token_values
+from discodso.curves import batch_rewards, lengths, proposer_shares, token_shares, token_values
 from discodso.files import FileError, write_atomically
 from discodso.reports.folders import RunRecord, by_method, by_task, read_run
 from discodso.reports.page import page
@@ -54,6 +54,8 @@ def _keep_run(begin: str, run: RunRecord, keep: Callable[[str, figures.Plot], No
     rows = run.history
     keep(f"{begin}rewards", figures.lines(batch_rewards(rows), "reward"))
     keep(f"{begin}lengths", figures.lines(lengths(rows), "tokens in a design"))
+    if proposer_shares(rows).names:
+        keep(f"{begin}proposers", figures.lines(proposer_shares(rows), "share of the next batch"))
     if token_shares(rows).names:
         keep(f"{begin}tokens", figures.lines(token_shares(rows), "share of all tokens"))
     if values := token_values(rows):
