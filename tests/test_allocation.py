@@ -89,11 +89,10 @@ def test_only_new_members_of_the_archive_earn():
 
 
 def test_calls_move_to_what_helps():
-    """Values alone decide, smoothly: refinement soon has the largest share."""
+    """Values alone decide, smoothly: beside the policy refinement soon has the larger share."""
     settings = DisCoSettings(
         queue_size=20,
         queue_niche=5,
-        variation=0.3,
         refinement=0.3,
         allocation=True,
         policy=PolicySettings(units=8),
@@ -107,3 +106,4 @@ def test_calls_move_to_what_helps():
         method.tell(asked, -((np.cumsum(asked.values - 0.3, axis=1) ** 2) * steep).sum(axis=1))
         most.add(int(np.argmax(method.shares)))
     assert REFINEMENT in most
+    assert method.shares[VARIATION] == 0

@@ -1,7 +1,7 @@
 """Sharing objective calls between what proposes designs, by what each earned lately.
 
 A proposer earns when a design of its own enters the archive: 1 for a new best design, 1 / (1 + rank) for others.
-Its share follows what it earned for each call, over about the last ten batches; none falls below its floor, so
+Its share follows what it earned for each call, over about the last thousand calls; none falls below its floor, so
 that one that is of no use now can show later that it is.
 """
 
@@ -20,8 +20,8 @@ PROPOSERS = ("policy", "variation", "refinement")
 POLICY, VARIATION, REFINEMENT = range(3)
 ELSEWHERE = -1  # told by a user, or evaluated again
 _FLOORS = (0.15, 0.15, 0.1)
-_KEPT = 0.9  # of what was earned, and of the calls, from batch to batch
-_TRUST = 0.01  # earned for each of the first calls before anything is known
+_KEPT = 0.999  # of what was earned, and of the calls, after each call
+_TRUST = 0.002  # earned for each of the first calls before anything is known
 _FIRST_CALLS = 100.0
 
 
@@ -45,11 +45,10 @@ class Allocation:
     def after(self, sources: Ints, earned: Floats) -> Allocation:
         """With one more batch: sources int[B], and what each design earned, float[B]."""
         own = [sources == source for source in (POLICY, VARIATION, REFINEMENT)]
+        kept = _KEPT ** len(sources)
         return Allocation(
-            tuple(
-                _KEPT * old + float(earned[rows].sum()) for old, rows in zip(self.earned, own, strict=True)
-            ),
-            tuple(_KEPT * old + float(rows.sum()) for old, rows in zip(self.calls, own, strict=True)),
+            tuple(kept * old + float(earned[rows].sum()) for old, rows in zip(self.earned, own, strict=True)),
+            tuple(kept * old + float(rows.sum()) for old, rows in zip(self.calls, own, strict=True)),
         )
 
 
