@@ -101,17 +101,20 @@ def make(part: str, runs: dict[str, Any], methods: list[str]) -> None:
                 target = 0.99999 if part == "bitstring" else None
                 result = search(task(seed), budget=calls, seed=seed, method=table[name], target=target)
                 assert result.best is not None
-                cell.append(round(result.best.reward, 5))
+                cell.append({"best": round(result.best.reward, 5), "calls": result.calls})
                 write(runs)
-            print(f"{part}, {name}, {column}: {interval(cell)}", flush=True)
+            print(f"{part}, {name}, {column}: {shown(cell, part)}", flush=True)
 
 
-def interval(runs: list[float]) -> str:
-    """Mean and half the width of its 95 % interval by Student's t."""
+def shown(cell: list[dict[str, Any]], part: str) -> str:
+    """Mean reward and half the width of its 95 % interval by Student's t; for the bitstring the mean of the calls
+    too, since most rows reach the end."""
+    runs = [run["best"] for run in cell]
     if len(runs) not in T_95:
         return f"{statistics.mean(runs):.4f} ({len(runs)} runs)" if runs else "-"
     half = T_95[len(runs)] * statistics.stdev(runs) / math.sqrt(len(runs))
-    return f"{statistics.mean(runs):.4f} ± {half:.4f}"
+    calls = f"; {statistics.mean(run['calls'] for run in cell):,.0f} calls" if part == "bitstring" else ""
+    return f"{statistics.mean(runs):.4f} ± {half:.4f}{calls}"
 
 
 def write(runs: dict[str, Any]) -> None:
@@ -123,8 +126,8 @@ def write(runs: dict[str, Any]) -> None:
         lines += ["| method | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
         for name in table:
             if name in cells:
-                shown = [interval(cells[name].get(column, [])) for column in columns]
-                lines.append(f"| {name} | " + " | ".join(shown) + " |")
+                row = [shown(cells[name].get(column, []), part) for column in columns]
+                lines.append(f"| {name} | " + " | ".join(row) + " |")
         lines.append("")
     write_atomically(RESULTS / "defaults.md", "\n".join(lines))
     data = {"command": "python benchmarks/defaults.py", "runs": runs}
