@@ -39,7 +39,7 @@ ABLATION: dict[str, MethodSettings] = {
     "without learning from varied and refined designs": replace(DEFAULT, off_policy=False),
     "without a learned scale": replace(DEFAULT, policy=replace(DEFAULT.policy, learn_scale=False)),
     "without niches": replace(DEFAULT, queue_niche=0),
-    "without restarts": replace(DEFAULT, restart_after=0),
+    "without restarts": replace(DEFAULT, restart_batches=0),
     "with two modes": replace(DEFAULT, policy=replace(DEFAULT.policy, modes=2)),
     "paper preset": preset("paper"),
     "random search": RandomSettings(),

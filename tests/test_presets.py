@@ -67,7 +67,6 @@ def test_search_uses_the_default_and_knows_the_other():
 def test_small_budgets_have_small_batches():
     sizes = [preset(budget=calls).batch_size for calls in (1, 5_000, 10_000, 10**6)]
     assert sizes == [20, 25, 50, 100]
-    assert preset(budget=5_000).restart_after == 500
     assert [preset(refines=True, budget=calls).batch_size for calls in (1, 10_000, 10**6)] == [20, 100, 500]
     assert preset("paper", budget=100) == DisCoSettings()
     with pytest.raises(DeclarationError, match="budget"):

@@ -169,12 +169,12 @@ def test_tiny_gains_do_not_put_off_a_restart_unless_they_add_up():
 def test_the_first_start_is_the_search_without_restarts():
     task = Task(decision_tree(), lambda design: float(len(design.tokens)))
     without = search(task, budget=200, method=SMALL, seed=4)
-    with_them = search(task, budget=200, method=replace(SMALL, restart_after=1000), seed=4)
+    with_them = search(task, budget=200, method=replace(SMALL, restart_batches=1000), seed=4)
     assert comparable(without) == comparable(with_them)
 
 
 def test_disco_restarts_by_itself(tmp_path):
-    settings = replace(SMALL, restart_after=40, queue_size=10, variation=0.3)
+    settings = replace(SMALL, restart_batches=2, queue_size=10, variation=0.3)
     method = settings.build(decision_tree(), 0)
     told(method, np.zeros(20))
     for _ in range(2):

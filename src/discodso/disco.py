@@ -81,8 +81,8 @@ class DisCoSettings:
         task_refinement: share of a batch that the task refines, if it can (see `Task`), once it is evaluated: the
             best designs, one for each skeleton. The method learns from them in place of those they come from.
         refine_calls: objective calls allowed to each of them, beside those of the batch.
-        restart_after: begin anew with a fresh network after so many calls without a better design (and as many
-            as it took to find it), by turns from nothing and from the best designs so far; 0 for never. See
+        restart_batches: begin anew with a fresh network after so many batches without a better design (and as
+            many as it took to find it), by turns from nothing and from the best designs so far; 0 for never. See
             `restarts`.
         policy: the network and its distributions.
     """
@@ -107,7 +107,7 @@ class DisCoSettings:
     off_policy: bool = True
     task_refinement: float = 0.0
     refine_calls: int = 10
-    restart_after: int = 0
+    restart_batches: int = 0
     policy: PolicySettings = field(default_factory=PolicySettings)
 
     def __post_init__(self) -> None:
@@ -121,7 +121,7 @@ class DisCoSettings:
                 "queue_steps": 1,
                 "queue_sample": 0,
                 "refine_calls": 1,
-                "restart_after": 0,
+                "restart_batches": 0,
             },
         )
         require_number("learning_rate", self.learning_rate, above=0)
@@ -143,11 +143,11 @@ class DisCoSettings:
 
     def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> DisCo | Restarting:
         """Start the method on a space."""
-        if not self.restart_after:
+        if not self.restart_batches:
             return DisCo(space, self, seed=seed)
         restarts = RestartSettings(
-            replace(self, restart_after=0),
-            self.restart_after,
+            replace(self, restart_batches=0),
+            self.restart_batches * self.batch_size,
             recheck=self.queue_recheck > 0,
             patience=1.0,
             least_gain=0.001,

@@ -42,9 +42,8 @@ def preset(
             task_refinement=0.5,
             policy=PolicySettings(learn_scale=True, min_scale=0.01),
         )
-    size = _batch(100, 200, budget)
     return DisCoSettings(
-        batch_size=size,
+        batch_size=_batch(100, 200, budget),
         learning_rate=0.005,
         entropy_coefficient=0.05,
         queue_size=20,
@@ -53,7 +52,7 @@ def preset(
         variation=0.35,
         refinement=0.3,
         allocation=True,
-        restart_after=20 * size,
+        restart_batches=20,
         policy=PolicySettings(learn_scale=True, min_scale=0.01, inputs=("neighbours", "position")),
     )
 
