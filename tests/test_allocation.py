@@ -88,6 +88,18 @@ def test_only_new_members_of_the_archive_earn():
     assert first.add(batch, 0).entered(first, batch).tolist() == [0.0] * 4
 
 
+def test_what_was_earned_fades_by_calls_and_not_by_batches():
+    sources, earned = np.repeat([POLICY, VARIATION, REFINEMENT], 20), np.repeat([0.0, 0.5, 0.0], 20)
+    first = Allocation().after(sources, earned)
+    nothing = np.full(1000, POLICY)
+    whole = first.after(nothing, np.zeros(1000))
+    parts = first
+    for part in np.split(nothing, 20):
+        parts = parts.after(part, np.zeros(len(part)))
+    assert whole.earned == pytest.approx(parts.earned)
+    assert whole.earned[VARIATION] == pytest.approx(10 / np.e, rel=0.01)  # a memory of about a thousand calls
+
+
 def test_calls_move_to_what_helps():
     """Values alone decide, smoothly: beside the policy refinement soon has the larger share."""
     settings = DisCoSettings(
