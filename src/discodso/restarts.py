@@ -74,9 +74,9 @@ class Restarting:
 
     def _begin(self, restarts: int) -> None:
         self.restarts = restarts
-        own = self._seed  # of the first start, which is the same search as one without restarts
-        if restarts:
-            own = np.random.SeedSequence(own.entropy, spawn_key=(*own.spawn_key, restarts))
+        # The first start is the same search as one without restarts.
+        key = (*self._seed.spawn_key, restarts) if restarts else self._seed.spawn_key
+        own = np.random.SeedSequence(self._seed.entropy, spawn_key=key)
         self._method: Method = self._settings.method.build(self.space, own)
         nothing = Pool.empty(self.space)
         self._own = replace(self._elites, members=nothing, waiting=nothing)  # of this start
