@@ -12,43 +12,22 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from discodso.arrays import Floats, Ints
 from discodso.dispatch import WorkerLost
 from discodso.tasks.control.environments import make
+from discodso.tasks.control.lander import QuickLander, quick_lander
+from discodso.tasks.control.plain_episode import Nodes, PlainEpisodes
 from discodso.tasks.control.simulators import Forest
 from discodso.tasks.control.tree import Environment
 from discodso.worker_processes import Processes
 
 _ATTEMPTS = 3  # an episode that ends its worker so often is given up
 _CHUNKS_PER_WORKER = 8
-Nodes = tuple[list[int], list[float], list[int]]  # feature, threshold, jump
 Item = tuple[int, int]  # which tree of the chunk, seed
 Answer = float | str  # a return, or what went wrong
-
-
-def run_episode(env: Any, nodes: Nodes, seed: int, max_steps: int) -> float:
-    """The return of one episode; raises ValueError for an observation or a reward that is not a number."""
-    feature, threshold, jump = nodes
-    observation, _ = env.reset(seed=seed)
-    total = 0.0
-    for _ in range(max_steps):
-        x = np.asarray(observation, np.float64).ravel().tolist()
-        if math.isnan(sum(x)) and any(math.isnan(number) for number in x):
-            raise ValueError(f"the environment gave an observation with NaN, seed {seed}")
-        node = 0
-        while feature[node] >= 0:
-            node = node + 1 if x[feature[node]] < threshold[node] else jump[node]
-        observation, reward, terminated, truncated, _ = env.step(jump[node])
-        total += float(reward)
-        if terminated or truncated:
-            break
-    if not math.isfinite(total):
-        raise ValueError(f"the rewards of an episode add up to {total}, seed {seed}")
-    return total
 
 
 @dataclass
@@ -74,7 +53,7 @@ class Stage:
 
     environment: Environment
     max_steps: int
-    env: Any = None
+    episodes: QuickLander | PlainEpisodes | None = None
 
     def run(self, trees: list[Nodes], items: list[Item]) -> list[Answer]:
         """The return of each episode, or what went wrong in it."""
@@ -82,10 +61,11 @@ class Stage:
 
     def _run_one(self, nodes: Nodes, seed: int) -> Answer:
         try:
-            self.env = make(self.environment) if self.env is None else self.env
-            return run_episode(self.env, nodes, seed, self.max_steps)
+            if self.episodes is None:
+                self.episodes = quick_lander(self.environment) or PlainEpisodes(make(self.environment))
+            return self.episodes.run(nodes, seed, self.max_steps)
         except (Exception, SystemExit) as error:
-            self.env = None  # who knows what state it is in
+            self.episodes = None  # who knows what state it is in
             return f"raised {type(error).__name__}: {error}"
 
 
@@ -116,8 +96,8 @@ class InProcess:
         found, stage = _Answers(len(tree)), Stage(self.environment, self.max_steps)
         for chunk in _chunks(forest, tree, seeds, 1):
             found.put(chunk, stage.run(chunk.trees, chunk.items))
-        if stage.env is not None:
-            stage.env.close()
+        if stage.episodes is not None:
+            stage.episodes.close()
         return found.returns, found.reasons
 
 
