@@ -25,7 +25,8 @@ from discodso import DisCo, search_policy
 from discodso.evaluation import child_seeds
 from discodso.tasks.control.environments import as_environment, describe
 from discodso.tasks.control.episodes import open_runner
-from discodso.tasks.control.objective import Racing, TreeObjective
+from discodso.tasks.control.objective import TreeObjective
+from discodso.tasks.control.racing import Racing
 from discodso.tasks.control.search import tuned_settings
 from discodso.tasks.control.simulators import Forest
 from discodso.tasks.control.task import SEARCH_SEEDS, search_seeds, tree_space

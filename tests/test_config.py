@@ -134,7 +134,7 @@ def test_defaults_of_policies_are_those_of_the_library():
 
     from discodso import search_policy
     from discodso.config import PolicyTable, RacingTable
-    from discodso.tasks.control.objective import Racing
+    from discodso.tasks.control.racing import Racing
 
     own = signature(search_policy).parameters
     for name, field in PolicyTable.model_fields.items():

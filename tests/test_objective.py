@@ -19,7 +19,8 @@ from discodso.evaluation import Evaluator
 from discodso.sampling import sample
 from discodso.tasks.control.environments import Interface, describe
 from discodso.tasks.control.episodes import open_runner
-from discodso.tasks.control.objective import Racing, TreeObjective
+from discodso.tasks.control.objective import RememberingTreeObjective, TreeObjective
+from discodso.tasks.control.racing import Racing, Standings
 from discodso.tasks.control.simulators import Forest
 from discodso.tasks.control.task import search_seeds, tree_space, tree_task, validation_seeds
 from discodso.tasks.control.tree import Environment
@@ -273,11 +274,78 @@ def test_rounds_grow_to_the_number_of_episodes():
         ({"share": 0}, "racing: share must be a finite number above 0"),
         ({"share": 1.5}, "racing: share"),
         ({"margin": -1}, "racing: margin must be a finite number >= 0"),
+        ({"places": -1}, "racing: places must be an integer >= 0"),
+        ({"settled": 1}, "racing: settled must be an integer >= 2"),
+        ({"slack": -0.1}, "racing: slack must be a finite number >= 0"),
     ],
 )
 def test_racing_that_makes_no_sense_is_refused(settings, message):
     with pytest.raises(DeclarationError, match=message):
         Racing(**settings)
+
+
+# ------------------------------------------------------------------------------------- the line of the best
+
+LINED = Racing(first=10, growth=2, share=0.25, margin=1, places=5, settled=20, slack=1)
+
+
+def lined(runner, standings, designs, call_seed):
+    objective = RememberingTreeObjective(INTERFACE, SPACE, runner, SEEDS, 80, LINED, True, standings)
+    return objective(designs, call_seeds_of(len(designs), call_seed))
+
+
+def test_who_cannot_be_among_the_best_of_the_run_is_cut():
+    """Worths lie far apart. The first batch fills the five places with 15,000 to 19,000. Of the next, three best
+    of five reach that line; of the third none does, and all are cut after the 20 episodes that come before it."""
+    standings, noise = Standings(5), {"noise": 0}
+    first = Imagined(np.arange(20) * 1000.0, **noise)
+    assert lined(first, standings, designs_of(20, 0), 0).cost == 5 * 80 + 15 * 10
+    second = Imagined(np.concatenate(([14_999.0, 3.0, 15_000.0, 40_000.0, 30_000.0], np.zeros(15))), **noise)
+    measured = lined(second, standings, designs_of(20, 1), 1)
+    assert second.counts(range(5)).tolist() == [20, 20, 80, 80, 80]
+    assert measured.rewards[:5].tolist() == [14_999.0, 3.0, 15_000.0, 40_000.0, 30_000.0]
+    assert standings.line(2) == 17_000.0
+    third = Imagined(np.arange(20) * 100.0 + 15_050.0, **noise)
+    measured = lined(third, standings, designs_of(20, 2), 2)
+    assert sorted(third.counts(range(20)).tolist()) == [10] * 15 + [20] * 5
+    assert measured.rewards.max() == 16_950.0
+    assert standings.line(3) == 17_000.0
+
+
+def test_a_few_lucky_episodes_do_not_pass_the_line():
+    """A design is cut by a race in its batch while its mean lies above the line: it counts as the line."""
+    standings = Standings(5)
+    lined(Imagined(np.full(20, 100.0), noise=0), standings, designs_of(20, 0), 0)
+    worth = np.concatenate(([500.0] * 5, [200.0] * 15))
+    measured = lined(Imagined(worth, noise=0), standings, designs_of(20, 1), 1)
+    assert measured.rewards.tolist() == [500.0] * 5 + [100.0] * 15
+
+
+def test_a_batch_that_is_rated_again_meets_the_line_of_the_first_time():
+    standings, designs, worth = Standings(5), designs_of(20, 1), np.arange(20.0) * 7
+    lined(Imagined(np.arange(20.0) * 5), standings, designs_of(20, 0), 0)
+    copy = Standings(5)
+    whole = lined(Imagined(worth), standings, designs, 1)
+    copy.restore(standings.state())
+    for again in (standings, copy):
+        assert lined(Imagined(worth), again, designs, 1).rewards.tolist() == whole.rewards.tolist()
+        assert again.line(2) == standings.line(2) > standings.line(int(call_seeds_of(1, 1)[0]))
+
+
+def test_a_design_has_one_place_with_its_last_reward():
+    standings = Standings(2)
+    standings.enter(1, [b"a", b"b"], np.array([3.0, 1.0]))
+    standings.enter(2, [b"a"], np.array([5.0]))
+    assert standings.line(3) == 1.0
+    standings.enter(3, [b"c", b"a"], np.array([4.0, 2.0]))
+    assert standings.line(4) == 2.0
+
+
+def test_a_line_needs_common_episodes():
+    with pytest.raises(
+        DeclarationError, match="racing: places must be 0 unless all trees meet the same epis"
+    ):
+        tree_task(INTERFACE, Imagined(np.zeros(9)), SPACE, 20, LINED)
 
 
 # ------------------------------------------------------------------------------------- failures

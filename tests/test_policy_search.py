@@ -24,7 +24,7 @@ from discodso import (
 from discodso.errors import DiscodsoError
 from discodso.tasks.control.environments import as_environment, describe
 from discodso.tasks.control.episodes import open_runner
-from discodso.tasks.control.objective import Racing
+from discodso.tasks.control.racing import Racing
 from discodso.tasks.control.task import search_seeds, tree_space, validation_seeds
 from discodso.tasks.control.trimming import trim
 

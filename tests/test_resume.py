@@ -40,6 +40,7 @@ from discodso.checkpoint import NAME, PREVIOUS, load
 from discodso.commands.show import standing
 from discodso.rundir import is_running
 from discodso.tasks.bitstring import bitstring
+from discodso.tasks.control.racing import Racing
 
 SMALL = DisCoSettings(batch_size=50, queue_size=5, policy=PolicySettings(units=8))
 
@@ -135,8 +136,13 @@ def policy(calls, **more):
 
 @pytest.mark.parametrize(
     "more",
-    [{}, {"racing": False, "preset": "paper"}, {"restart_after": 60, "ranges": {"angle": (-0.2, 0.1)}}],
-    ids=["raced", "plain", "restarted"],
+    [
+        {},
+        {"racing": False, "preset": "paper"},
+        {"restart_after": 60, "ranges": {"angle": (-0.2, 0.1)}},
+        {"common_episodes": True, "racing": Racing(places=5, settled=4), "restart_after": 60},
+    ],
+    ids=["raced", "plain", "restarted", "lined"],
 )
 def test_a_policy_search_goes_on_with_a_larger_budget(tmp_path, more):
     whole = comparable(policy(400, **more))

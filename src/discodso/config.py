@@ -75,6 +75,9 @@ class RacingTable(Table):
     growth: float = Field(default=2.0, gt=1, allow_inf_nan=False)
     share: float | None = Field(default=None, gt=0, le=1)
     margin: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    places: int = Field(default=0, ge=0)
+    settled: int = Field(default=16, ge=2)
+    slack: float = Field(default=0.5, ge=0, allow_inf_nan=False)
 
 
 class PolicyTable(Table):

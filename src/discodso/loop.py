@@ -404,7 +404,7 @@ class Run:
                 float(data["known"]["cost"]),
                 weights=run.arrays.get("known/weights"),
             )
-            if objective is None and not self.evaluator.task.rows_independent:
+            if not self.evaluator.task.rows_independent:
                 # The rest of the batch has a say in these rewards: all of it is rated again.
                 known = NOTHING_KNOWN
             current, ahead = (self._designs(run.arrays, place) for place in ("current", "ahead"))

@@ -55,7 +55,8 @@ class Task:
             all of them count. It runs in the process of the search, and is not for stochastic objectives.
 
     An objective that remembers something from call to call has methods `state` and `restore` (see `Resumable`) if
-    its runs are to be resumed, and stays in the process of the search.
+    its runs are to be resumed, and stays in the process of the search. If its rows are not independent, a batch
+    that a run was stopped in is rated again as a whole, and must be rated then as if it were the first time.
     """
 
     space: Space

@@ -1,9 +1,7 @@
 """The noisy objective of tree policies: the mean return over N fresh episodes; racing saves most of them.
 
-Racing: the update of the policy needs the top share of a batch only. All designs of a batch get a few episodes
-first; those that cannot reach the top share, judged by their standard errors, are cut, and the others get more,
-until the rest has N. A design that was cut keeps the mean of the episodes that it had, but counts no better than
-the worst of those that came through: a few lucky episodes are not a record.
+A design that was cut in a race keeps the mean of the episodes that it had, but counts no better than the worst of
+those that came through, nor than the line that it did not reach: a few lucky episodes are not a record.
 """
 
 from __future__ import annotations
@@ -15,66 +13,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from discodso.arrays import Bools, Floats, Ints
-from discodso.checks import require_integer, require_number
+from discodso.arrays import Floats, Ints
 from discodso.design import Design, DesignBatch
 from discodso.evaluation import Measured
 from discodso.space import Space
+from discodso.state import State
 from discodso.tasks.control.environments import Interface
 from discodso.tasks.control.episodes import Runner
+from discodso.tasks.control.racing import Racing, Standings, standard_errors
 from discodso.tasks.control.simulators import Forest
 from discodso.tasks.control.tree_policy import TreePolicy
-
-_COMMON = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Racing:
-    """How designs of a batch race for episodes.
-
-    Args:
-        first: episodes for everyone.
-        growth: episodes of the next round, as a multiple of those so far.
-        share: of the batch that must come through; the risk factor of the method, or more.
-        margin: standard errors that two designs must lie apart before one is cut.
-    """
-
-    first: int = 4
-    growth: float = 2.0
-    share: float = 0.2
-    margin: float = 1.0
-
-    def __post_init__(self) -> None:
-        require_integer("racing: first", self.first, 2)
-        require_number("racing: growth", self.growth, above=1)
-        require_number("racing: share", self.share, above=0, most=1)
-        require_number("racing: margin", self.margin, least=0)
-
-    def rounds(self, episodes: int) -> list[int]:
-        """Episodes that a design has had after each round."""
-        counts = [min(self.first, episodes)]
-        while counts[-1] < episodes:
-            counts.append(min(episodes, math.ceil(counts[-1] * self.growth)))
-        return counts
-
-    def survivors(self, mean: Floats, error: Floats, batch: int) -> Bools:
-        """bool[n], who races on: whoever may still be in the best share of the batch, for all the errors tell."""
-        keep = min(len(mean), math.ceil(self.share * batch))
-        low, high = mean - self.margin * error, mean + self.margin * error
-        line = np.partition(low, len(low) - keep)[len(low) - keep]
-        alive: Bools = high >= line
-        return alive
-
-
-def _errors(variance: Floats, episodes: int) -> Floats:
-    """Standard errors float[n] of means over a few episodes each.
-
-    The variance of few episodes is itself mostly chance, so each is drawn towards that of the whole field, which
-    counts as much as `_COMMON` episodes of one's own.
-    """
-    shared = (variance * (episodes - 1) + float(variance.mean()) * _COMMON) / (episodes - 1 + _COMMON)
-    errors: Floats = np.sqrt(shared / episodes)
-    return errors
 
 
 @dataclass(frozen=True)
@@ -89,6 +37,7 @@ class TreeObjective:
         episodes: N.
         racing: None for N episodes for every design, as in the paper.
         common: whether all designs of a run meet the same N episodes, rather than fresh ones each time.
+        standings: the best of the run, which draw a line; None for no line.
     """
 
     interface: Interface
@@ -98,6 +47,7 @@ class TreeObjective:
     episodes: int
     racing: Racing | None
     common: bool = False
+    standings: Standings | None = None
 
     def __call__(self, designs: DesignBatch, call_seeds: NDArray[np.uint64]) -> Measured:
         """Rewards, the number of episodes, and what failed."""
@@ -106,9 +56,13 @@ class TreeObjective:
         total, squares, done = np.zeros(count), np.zeros(count), np.zeros(count, np.int64)
         alive, reasons, spent = np.arange(count), dict[int, str](), 0
         schedule = [self.episodes] if self.racing is None else self.racing.rounds(self.episodes)
-        order = np.random.default_rng(int(call_seeds[0])).permutation(self.episodes)
+        batch = int(call_seeds[0])
+        order = np.random.default_rng(batch).permutation(self.episodes)
+        line = -math.inf if self.standings is None else self.standings.line(batch)
         before = 0
         for upto in schedule:
+            if not len(alive):
+                break
             tree = np.repeat(alive, upto - before)
             if self.common:  # in another order for each batch, so that no few seeds decide all races
                 seeds: Ints = np.tile(self.seeds[0] + order[before:upto], len(alive))
@@ -127,12 +81,18 @@ class TreeObjective:
                 break
             mean = total[alive] / upto
             variance = np.maximum(squares[alive] - upto * mean**2, 0.0) / (upto - 1)
-            alive = alive[self.racing.survivors(mean, _errors(variance, upto), count)]
+            errors = standard_errors(variance, upto)
+            on = self.racing.survivors(mean, errors, count) & self.racing.contenders(mean, errors, upto, line)
+            alive = alive[on]
             before = upto
         rewards = total / done
         through = (done == self.episodes) & np.isfinite(rewards)
-        if through.any():
-            rewards = np.where(through, rewards, np.minimum(rewards, rewards[through].min()))
+        least = min(rewards[through], default=math.inf)
+        if line > -math.inf:
+            least = min(least, line)
+        if self.standings is not None:
+            self.standings.enter(batch, designs.select(through).keys(), rewards[through])
+        rewards = np.where(through, rewards, np.minimum(rewards, least))
         return Measured(rewards, float(spent), reasons, done)
 
     def _fresh_seeds(self, call_seeds: NDArray[np.uint64], before: int, upto: int) -> Ints:
@@ -179,6 +139,21 @@ class TreeObjective:
         )
         i = self.interface
         return tree.with_names(i.environment, i.feature_names, i.action_names)
+
+
+@dataclass(frozen=True)
+class RememberingTreeObjective(TreeObjective):
+    """One with standings, which a checkpoint has to hold."""
+
+    def state(self) -> State:
+        """The standings."""
+        assert self.standings is not None
+        return self.standings.state()
+
+    def restore(self, state: State) -> None:
+        """Go back to them."""
+        assert self.standings is not None
+        self.standings.restore(state)
 
 
 @njit(cache=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from discodso.search import continue_search, method_record, start_search
 from discodso.tasks.control.choice import PolicySearch, choose_and_test
 from discodso.tasks.control.environments import as_environment, describe
 from discodso.tasks.control.episodes import open_runner
-from discodso.tasks.control.objective import Racing, TreeObjective
+from discodso.tasks.control.objective import TreeObjective
+from discodso.tasks.control.racing import Racing
 from discodso.tasks.control.task import (
     EPISODES,
     MAX_NODES,
@@ -33,9 +34,8 @@ from discodso.tasks.control.task import (
 
 TEST_SEEDS = range(1000)
 PRESETS = ("tuned", "paper")
-_COMMON_MARGIN = (
-    0.3  # of races over common episodes, whose means differ by less than their errors would allow
-)
+# Over common episodes means differ by less than their errors would allow, and the best of the run draw a line.
+_COMMON_RACES = Racing(margin=0.3, places=20)
 TYPICAL_NODES = 13  # the tuned preset prefers trees of about this size, else most runs end with three nodes
 
 
@@ -267,5 +267,5 @@ def _racing(table: PolicyTable, method: MethodSettings) -> Racing | None:
         own = given.model_dump()
         return Racing(**{**own, "share": share if given.share is None else given.share})
     wanted = table.preset == "tuned" if given is None else given
-    margin = _COMMON_MARGIN if table.common_episodes else Racing().margin
-    return Racing(share=share, margin=margin) if wanted else None
+    race = _COMMON_RACES if table.common_episodes else Racing()
+    return replace(race, share=share) if wanted else None

@@ -13,7 +13,8 @@ from discodso.space import Space
 from discodso.task import Task
 from discodso.tasks.control.environments import Interface, as_environment, describe
 from discodso.tasks.control.episodes import Runner, open_runner
-from discodso.tasks.control.objective import Racing, TreeObjective
+from discodso.tasks.control.objective import RememberingTreeObjective, TreeObjective
+from discodso.tasks.control.racing import Racing, Standings
 from discodso.tokens import Token, Tree
 
 EPISODES = 100
@@ -83,7 +84,10 @@ def tree_task(
     """Trees and their mean return over fresh episodes, or over the same ones for all (`common`)."""
     require_integer("episodes", episodes, 2)
     require("episodes", episodes, episodes <= SEARCH_SEEDS, f"at most {SEARCH_SEEDS}")
-    objective = TreeObjective(interface, space, runner, search_seeds(seed), episodes, racing, common)
+    given = interface, space, runner, search_seeds(seed), episodes, racing, common
+    places = 0 if racing is None else racing.places
+    require("racing: places", places, common or not places, "0 unless all trees meet the same episodes")
+    objective = RememberingTreeObjective(*given, Standings(places)) if places else TreeObjective(*given)
     return Task(
         space,
         batch_objective=objective,

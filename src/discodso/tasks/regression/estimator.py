@@ -232,7 +232,6 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             keeper.space,
             batch_objective=keeper,
             name="regression",
-            rows_independent=False,
             refine=keeper.refine if self.polish and self._squared else None,
         )
         self.result_ = self._run(task, disco, settings, seed, running)

@@ -150,7 +150,6 @@ def _by_default(run: Run, problem: Problem) -> _Outcome:
         batch_objective=keeper,
         worst_reward=0.0,
         name=problem.name,
-        rows_independent=False,
         refine=keeper.refine,
     )
     seen = X, y, keeper.fit.weights
