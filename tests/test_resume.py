@@ -140,7 +140,7 @@ def policy(calls, **more):
         {},
         {"racing": False, "preset": "paper"},
         {"restart_after": 60, "ranges": {"angle": (-0.2, 0.1)}},
-        {"common_episodes": True, "racing": Racing(places=5, settled=4), "restart_after": 60},
+        {"common_episodes": True, "racing": Racing(places=5, settled=4), "restart_after": 30},
     ],
     ids=["raced", "plain", "restarted", "lined"],
 )
