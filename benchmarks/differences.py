@@ -5,6 +5,8 @@ Part "regression", four problems (every third of those of scale small), seed 0:
   - DisCo-DSO with 200,000 calls and other batches and entropy bonuses: what keeps it near random search?
 Part "bitstring", f1 with alpha 0.9, 100,000 calls, seeds 0 to 2:
   - Decoupled-RL-anneal with 25 and 200 calls for one skeleton.
+Part "trees", MountainCar, calls of 100 episodes, seeds 0 to 2:
+  - DisCo-DSO with more calls, more entropy, and priors on arity and length: what keeps it at three nodes?
 
     python benchmarks/differences.py [PART...]      prints, and writes benchmarks/results/differences.{json,md}
 """
@@ -26,6 +28,11 @@ from discodso.method import MethodSettings
 from discodso.reproduce.scales import scale_named
 from discodso.result import Result
 from discodso.tasks.bitstring import bitstring
+from discodso.tasks.control.environments import as_environment, describe
+from discodso.tasks.control.episodes import open_runner
+from discodso.tasks.control.objective import TreeObjective
+from discodso.tasks.control.search import paper_settings
+from discodso.tasks.control.task import search_seeds, tree_space, tree_task
 from discodso.tasks.regression.problems import problem_task, problems
 from discodso.tasks.regression.task import Fit
 
@@ -50,6 +57,35 @@ BITSTRING: dict[str, MethodSettings] = {
     )
     for calls in (25, 200)
 }
+ENVIRONMENT = "MountainCar-v0"
+# Method, priors (on arity, and on this length), calls.
+TREES: dict[str, tuple[DisCoSettings, int | None, int]] = {
+    "the paper's settings": (paper_settings(), None, 20_000),
+    "longer": (paper_settings(), None, 100_000),
+    "entropy 0.1": (replace(paper_settings(), entropy_coefficient=0.1), None, 20_000),
+    "priors: uniform arity, about 13 nodes": (paper_settings(), 13, 20_000),
+    "priors and entropy 0.1": (replace(paper_settings(), entropy_coefficient=0.1), 13, 20_000),
+}
+
+
+def tree_row(method: DisCoSettings, typical: int | None, calls: int, seed: int) -> dict[str, float]:
+    """One search: the best reward, its mean over 1000 unseen seeds, its nodes, and those of the last batches."""
+    interface = describe(as_environment(ENVIRONMENT))
+    space = tree_space(interface, balanced=typical is not None, typical_nodes=typical)
+    with open_runner(interface.environment, pool=search_seeds(seed)) as runner:
+        task = tree_task(interface, runner, space, seed=seed)
+        result = search(task, budget=calls, seed=seed, method=method)
+        objective = task.batch_objective
+        assert isinstance(objective, TreeObjective)
+        assert result.best is not None
+        policy = objective.policy(result.best.design).pruned()
+    returns = policy.evaluate(ENVIRONMENT, seeds=range(1000))
+    return {
+        "best": round(result.best.reward, 2),
+        "test": round(float(returns.mean()), 2),
+        "nodes": len(policy),
+        **last_batches(result),
+    }
 
 
 def regression_row(method: MethodSettings, calls: int, name: str) -> dict[str, float]:
@@ -91,6 +127,14 @@ def make(part: str, runs: dict[str, Any]) -> None:
                 cells.append(round(found.best.reward, 4))
                 write(runs)
         return
+    if part == "trees":
+        for name, (method, typical, calls) in TREES.items():
+            rows = own.setdefault(f"{name}, {calls:,} calls", [])
+            for seed in range(len(rows), 3):
+                rows.append(tree_row(method, typical, calls, seed))
+                print(name, seed, rows[-1], flush=True)
+                write(runs)
+        return
     for name, (method, calls) in REGRESSION.items():
         cells = own.setdefault(f"{name}, {calls:,} calls", {})
         for problem in PROBLEMS:
@@ -125,6 +169,23 @@ def write(runs: dict[str, Any]) -> None:
         lines += ["## Bitstring: f1, alpha 0.9, 100,000 calls", "", "| method | best rewards |", "|---|---|"]
         lines += [f"| {name} | {', '.join(map(str, found))} |" for name, found in cells.items()]
         lines.append("")
+    if cells := runs.get("trees"):
+        lines += [
+            f"## {ENVIRONMENT}: DisCo-DSO, three seeds each",
+            "",
+            "The best reward of the search, its tree over 1000 unseen seeds and its nodes; then the mean reward",
+            "and length of what was proposed in the last tenth of the batches.",
+            "",
+            "| DisCo-DSO with | best | test | nodes | late mean | late length |",
+            "|---|---|---|---|---|---|",
+        ]
+        for name, rows in cells.items():
+            seen = [
+                ", ".join(str(row[key]) for row in rows)
+                for key in ("best", "test", "nodes", "late mean", "late length")
+            ]
+            lines.append(f"| {name} | " + " | ".join(seen) + " |")
+        lines.append("")
     write_atomically(RESULTS / "differences.md", "\n".join(lines))
     data = {"command": "python benchmarks/differences.py", "runs": runs}
     write_atomically(RESULTS / "differences.json", json.dumps(data, indent=1) + "\n")
@@ -133,11 +194,11 @@ def write(runs: dict[str, Any]) -> None:
 def main() -> None:
     """Make what is missing."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", help="of regression, bitstring; both by default")
+    parser.add_argument("parts", nargs="*", help="of regression, bitstring, trees; all by default")
     options = parser.parse_args()
     path = RESULTS / "differences.json"
     runs = json.loads(path.read_text())["runs"] if path.exists() else {}
-    for part in options.parts or ("regression", "bitstring"):
+    for part in options.parts or ("regression", "bitstring", "trees"):
         make(part, runs)
     write(runs)
     print((RESULTS / "differences.md").read_text())
