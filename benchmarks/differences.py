@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from discodso import DisCoSettings, GPSettings, preset, search
+from discodso import DisCoSettings, GPSettings, PolicySettings, preset, search
 from discodso.baselines.decoupled import DecoupledSettings
 from discodso.baselines.random_search import RandomSettings
 from discodso.files import write_atomically
@@ -65,6 +65,18 @@ TREES: dict[str, tuple[DisCoSettings, int | None, int]] = {
     "entropy 0.1": (replace(paper_settings(), entropy_coefficient=0.1), None, 20_000),
     "priors: uniform arity, about 13 nodes": (paper_settings(), 13, 20_000),
     "priors and entropy 0.1": (replace(paper_settings(), entropy_coefficient=0.1), 13, 20_000),
+    "scale 0.05 instead of 0.5": (DisCoSettings(policy=PolicySettings(shift=0.5, scale=0.05)), None, 20_000),
+    "learning rate 0.01": (replace(paper_settings(), learning_rate=0.01), None, 20_000),
+    "scale 0.05, learning rate 0.01": (
+        DisCoSettings(learning_rate=0.01, policy=PolicySettings(shift=0.5, scale=0.05)),
+        None,
+        20_000,
+    ),
+    "scale 0.05, priors and entropy 0.1": (
+        DisCoSettings(entropy_coefficient=0.1, policy=PolicySettings(shift=0.5, scale=0.05)),
+        13,
+        20_000,
+    ),
 }
 
 

@@ -27,7 +27,8 @@ PAPER = {
     "Acrobot-v1": "-76.58 (18)",
     "LunarLander-v3": "99.24 (23)",
 }
-SEEDS = (0, 1, 2)
+PAPER_SEEDS = range(3)
+TUNED_SEEDS = {"CartPole-v1": range(3), "MountainCar-v0": range(10), "Acrobot-v1": range(10)}
 TUNED = {
     "CartPole-v1": "--calls 10000",
     "MountainCar-v0": "--calls 20000",
@@ -48,8 +49,9 @@ def runs() -> dict[str, str]:
     """Folder and arguments of every run."""
     found = {}
     for environment, options in TUNED.items():
-        for seed in SEEDS:
+        for seed in TUNED_SEEDS[environment]:
             found[f"{environment}-tuned-seed{seed}"] = f"{environment} {options} --seed {seed}"
+        for seed in PAPER_SEEDS:
             found[f"{environment}-paper-seed{seed}"] = (
                 f"{environment} --preset paper --calls {PAPER_CALLS} --workers 2 --seed {seed}"
             )
