@@ -5,7 +5,7 @@ Part "regression", four problems (every third of those of scale small), seed 0:
   - DisCo-DSO with 200,000 calls and other batches and entropy bonuses: what keeps it near random search?
 Part "bitstring", f1 with alpha 0.9, 100,000 calls, seeds 0 to 2:
   - Decoupled-RL-anneal with 25 and 200 calls for one skeleton.
-Part "trees", MountainCar, calls of 100 episodes, seeds 0 to 2:
+Part "trees", MountainCar and Acrobot, calls of 100 episodes, seeds 0 to 2:
   - DisCo-DSO with more calls, more entropy, and priors on arity and length: what keeps it at three nodes?
 
     python benchmarks/differences.py [PART...]      prints, and writes benchmarks/results/differences.{json,md}
@@ -57,32 +57,41 @@ BITSTRING: dict[str, MethodSettings] = {
     )
     for calls in (25, 200)
 }
-ENVIRONMENT = "MountainCar-v0"
-# Method, priors (on arity, and on this length), calls.
-TREES: dict[str, tuple[DisCoSettings, int | None, int]] = {
-    "the paper's settings": (paper_settings(), None, 20_000),
-    "longer": (paper_settings(), None, 100_000),
-    "entropy 0.1": (replace(paper_settings(), entropy_coefficient=0.1), None, 20_000),
-    "priors: uniform arity, about 13 nodes": (paper_settings(), 13, 20_000),
-    "priors and entropy 0.1": (replace(paper_settings(), entropy_coefficient=0.1), 13, 20_000),
-    "scale 0.05 instead of 0.5": (DisCoSettings(policy=PolicySettings(shift=0.5, scale=0.05)), None, 20_000),
-    "learning rate 0.01": (replace(paper_settings(), learning_rate=0.01), None, 20_000),
-    "scale 0.05, learning rate 0.01": (
-        DisCoSettings(learning_rate=0.01, policy=PolicySettings(shift=0.5, scale=0.05)),
+NARROW = PolicySettings(shift=0.5, scale=0.05)
+MORE_ENTROPY = replace(paper_settings(), entropy_coefficient=0.1)
+TWENTY = 20_000
+# Environment, method, priors (on arity, and on this length), calls.
+TREES: list[tuple[str, str, DisCoSettings, int | None, int]] = [
+    ("MountainCar-v0", "the paper's settings", paper_settings(), None, TWENTY),
+    ("MountainCar-v0", "longer", paper_settings(), None, 100_000),
+    ("MountainCar-v0", "entropy 0.1", MORE_ENTROPY, None, TWENTY),
+    ("MountainCar-v0", "priors: uniform arity, about 13 nodes", paper_settings(), 13, TWENTY),
+    ("MountainCar-v0", "priors and entropy 0.1", MORE_ENTROPY, 13, TWENTY),
+    ("MountainCar-v0", "learning rate 0.01", replace(paper_settings(), learning_rate=0.01), None, TWENTY),
+    ("MountainCar-v0", "scale 0.05 instead of 0.5", DisCoSettings(policy=NARROW), None, TWENTY),
+    (
+        "MountainCar-v0",
+        "scale 0.05, learning rate 0.01",
+        DisCoSettings(learning_rate=0.01, policy=NARROW),
         None,
-        20_000,
+        TWENTY,
     ),
-    "scale 0.05, priors and entropy 0.1": (
-        DisCoSettings(entropy_coefficient=0.1, policy=PolicySettings(shift=0.5, scale=0.05)),
+    (
+        "MountainCar-v0",
+        "scale 0.05, priors and entropy 0.1",
+        DisCoSettings(entropy_coefficient=0.1, policy=NARROW),
         13,
-        20_000,
+        TWENTY,
     ),
-}
+    ("Acrobot-v1", "scale 0.05 instead of 0.5", DisCoSettings(policy=NARROW), None, TWENTY),
+]
 
 
-def tree_row(method: DisCoSettings, typical: int | None, calls: int, seed: int) -> dict[str, float]:
+def tree_row(
+    environment: str, method: DisCoSettings, typical: int | None, calls: int, seed: int
+) -> dict[str, float]:
     """One search: the best reward, its mean over 1000 unseen seeds, its nodes, and those of the last batches."""
-    interface = describe(as_environment(ENVIRONMENT))
+    interface = describe(as_environment(environment))
     space = tree_space(interface, balanced=typical is not None, typical_nodes=typical)
     with open_runner(interface.environment, pool=search_seeds(seed)) as runner:
         task = tree_task(interface, runner, space, seed=seed)
@@ -91,7 +100,7 @@ def tree_row(method: DisCoSettings, typical: int | None, calls: int, seed: int) 
         assert isinstance(objective, TreeObjective)
         assert result.best is not None
         policy = objective.policy(result.best.design).pruned()
-    returns = policy.evaluate(ENVIRONMENT, seeds=range(1000))
+    returns = policy.evaluate(environment, seeds=range(1000))
     return {
         "best": round(result.best.reward, 2),
         "test": round(float(returns.mean()), 2),
@@ -140,10 +149,10 @@ def make(part: str, runs: dict[str, Any]) -> None:
                 write(runs)
         return
     if part == "trees":
-        for name, (method, typical, calls) in TREES.items():
-            rows = own.setdefault(f"{name}, {calls:,} calls", [])
+        for environment, name, method, typical, calls in TREES:
+            rows = own.setdefault(f"{environment}: {name}, {calls:,} calls", [])
             for seed in range(len(rows), 3):
-                rows.append(tree_row(method, typical, calls, seed))
+                rows.append(tree_row(environment, method, typical, calls, seed))
                 print(name, seed, rows[-1], flush=True)
                 write(runs)
         return
@@ -183,7 +192,7 @@ def write(runs: dict[str, Any]) -> None:
         lines.append("")
     if cells := runs.get("trees"):
         lines += [
-            f"## {ENVIRONMENT}: DisCo-DSO, three seeds each",
+            "## Trees: DisCo-DSO, calls of 100 episodes, seeds 0 to 2",
             "",
             "The best reward of the search, its tree over 1000 unseen seeds and its nodes; then the mean reward",
             "and length of what was proposed in the last tenth of the batches.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +15,8 @@ from discodso.files import write_atomically
 from discodso.reproduce.jobs import Record
 
 _POINTS = 200  # of a curve
+_STEEP = 15  # percent of all points, the lowest, that may lie outside a panel
+_ROOM = 0.08
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ def draw_curves(
         for (name, style), line in panel.items():
             label = name if style == "-" else None
             axis.plot(line.x, line.mean, style, color=chosen[name], label=label, linewidth=1.4)
+            # A method whose first batch is its last has no line.
+            axis.plot(line.x[-1:], line.mean[-1:], "o", color=chosen[name], markersize=3.5)
             axis.fill_between(
                 line.x,
                 line.mean - line.spread,
@@ -89,6 +93,7 @@ def draw_curves(
                 alpha=0.15,
                 linewidth=0,
             )
+        axis.set_ylim(*_heights(panel.values()))
         axis.set_title(title)
         axis.set_xlabel(xlabel)
         axis.set_ylabel(ylabel)
@@ -97,6 +102,17 @@ def draw_curves(
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small", frameon=False)
     save(figure, path)
+
+
+def _heights(lines: Iterable[Curve]) -> tuple[float, float]:
+    """Where the curves are told apart: the steep beginnings of some would press all others into one line."""
+    means = np.concatenate([np.zeros(0), *(line.mean for line in lines)])
+    means = means[np.isfinite(means)]
+    if not len(means):
+        return 0.0, 1.0
+    low, high = np.percentile(means, (_STEEP, 100))
+    room = _ROOM * (high - low) or 1.0
+    return float(low - room), float(high + room)
 
 
 def draw_bars(path: Path, panels: Mapping[str, Mapping[str, tuple[float, float]]]) -> None:

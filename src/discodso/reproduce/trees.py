@@ -32,6 +32,7 @@ from discodso.reproduce.scales import Scale
 from discodso.reproduce.tables import Entry, deviation, mean, write_rows, write_table
 from discodso.sampling import sample
 from discodso.task import Task
+from discodso.tasks.control.environments import as_environment, describe
 from discodso.tasks.control.episodes import returns_of
 from discodso.tasks.control.objective import TreeObjective
 from discodso.tasks.control.task import open_tree_task, validation_seeds
@@ -227,7 +228,9 @@ def _tested(
     if kept.is_file():
         found = json.loads(kept.read_text())
         if found["designs"] == designs and len(found["returns"]) == scale.test_seeds:
-            return TreePolicy.from_dict(found["policy"]), np.array(found["returns"])
+            i = describe(as_environment(environment))
+            tree = TreePolicy.from_dict(found["policy"])
+            return tree.with_names(i.environment, i.feature_names, i.action_names), np.array(found["returns"])
     trees = []
     for record in own:
         with open_tree_task(environment, 2, record.job.seed) as task:
