@@ -75,6 +75,22 @@ def test_few_may_be_alike():
     assert len(mixed.best_distinct(2, Niche(1, length=1))) == 1
 
 
+def test_equal_rewards_may_count_as_one():
+    """The last digits do not count; of equals the shortest stays, here one of two tokens before those of three."""
+    space = Space([Token("a"), Token("b")], OpenSequence(min_length=1, max_length=3))
+    words = [("a", "a", "b"), ("a", "b"), ("b", "b", "b"), ("b",)]
+    batch = Pool(
+        space.encode([Design.of(*word) for word in words]),
+        np.array([0.3, 0.1 + 0.2, 0.2, -np.inf]),
+        np.ones(4),
+    )
+    assert batch.best_distinct(4).rewards.tolist() == [0.1 + 0.2, 0.3, 0.2]
+    kept = batch.best_distinct(4, unequal=True)
+    assert kept.rewards.tolist() == [0.1 + 0.2, 0.2]
+    elites = Elites(Pool.empty(space), Pool.empty(space), 3, unequal=True).add(batch, 0).add(batch, 0)
+    assert elites.members.rewards.tolist() == [0.1 + 0.2, 0.2]
+
+
 def test_the_ranking_averages_what_is_noisy():
     ranking = Ranking(2, noisy=True)
     ranking.add(designs(0.1, 0.2, 0.3), np.array([9.0, 5.0, 4.0]), np.arange(1, 4), np.array([4.0, 4.0, 4.0]))

@@ -315,10 +315,10 @@ def test_who_cannot_be_among_the_best_of_the_run_is_cut():
 def test_a_few_lucky_episodes_do_not_pass_the_line():
     """A design is cut by a race in its batch while its mean lies above the line: it counts as the line."""
     standings = Standings(5)
-    lined(Imagined(np.full(20, 100.0), noise=0), standings, designs_of(20, 0), 0)
+    lined(Imagined(np.arange(20.0) + 81, noise=0), standings, designs_of(20, 0), 0)
     worth = np.concatenate(([500.0] * 5, [200.0] * 15))
     measured = lined(Imagined(worth, noise=0), standings, designs_of(20, 1), 1)
-    assert measured.rewards.tolist() == [500.0] * 5 + [100.0] * 15
+    assert measured.rewards.tolist() == [500.0] * 5 + [96.0] * 15
 
 
 def test_a_batch_that_is_rated_again_meets_the_line_of_the_first_time():
@@ -332,12 +332,13 @@ def test_a_batch_that_is_rated_again_meets_the_line_of_the_first_time():
         assert again.line(2) == standings.line(2) > standings.line(int(call_seeds_of(1, 1)[0]))
 
 
-def test_a_design_has_one_place_with_its_last_reward():
-    standings = Standings(2)
-    standings.enter(1, [b"a", b"b"], np.array([3.0, 1.0]))
-    standings.enter(2, [b"a"], np.array([5.0]))
-    assert standings.line(3) == 1.0
-    standings.enter(3, [b"c", b"a"], np.array([4.0, 2.0]))
+def test_equal_rewards_have_one_place():
+    standings = Standings(3)
+    standings.enter(1, np.array([3.0, 0.1 + 0.2, 3.0]))
+    assert standings.line(2) == -math.inf
+    standings.enter(2, np.array([0.3, 3.0]))
+    assert standings.line(3) == -math.inf
+    standings.enter(3, np.array([2.0, 5.0]))
     assert standings.line(4) == 2.0
 
 

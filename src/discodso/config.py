@@ -77,7 +77,7 @@ class RacingTable(Table):
     margin: float = Field(default=1.0, ge=0, allow_inf_nan=False)
     places: int = Field(default=0, ge=0)
     settled: int = Field(default=16, ge=2)
-    slack: float = Field(default=0.5, ge=0, allow_inf_nan=False)
+    slack: float = Field(default=1.0, ge=0, allow_inf_nan=False)
 
 
 class PolicyTable(Table):

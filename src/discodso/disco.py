@@ -66,6 +66,8 @@ class DisCoSettings:
             one design fill the queue, and the policy stops trying other structures.
         queue_niche_length: designs have the same structure if they agree in so many tokens from the start; 0 for
             all tokens. Few tokens keep designs apart that differ from the root on.
+        queue_unequal: whether designs with the same reward count as one, the shortest. Where rewards have no noise
+            and many values, equal ones mean designs that differ in what does not matter.
         queue_steps: steps of the optimiser for each batch; those after the first imitate the queue only. More of
             them pay where an objective call costs more than a step.
         queue_recheck: share of a batch that evaluates good designs again, for noisy objectives. A design then
@@ -98,6 +100,7 @@ class DisCoSettings:
     queue_weight: float = 1.0
     queue_niche: int = 0
     queue_niche_length: int = 0
+    queue_unequal: bool = False
     queue_steps: int = 1
     queue_recheck: float = 0.0
     queue_sample: int = 0
@@ -197,6 +200,7 @@ class DisCo:
             if settings.queue_niche
             else None,
             settings.queue_recheck > 0,
+            settings.queue_unequal,
         )
 
     @property

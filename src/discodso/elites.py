@@ -61,17 +61,23 @@ class Pool:
             np.concatenate((self.weights, other.weights)),
         )
 
-    def best_distinct(self, count: int, niche: Niche | None = None) -> Pool:
-        """The best designs without repetition; at equal rewards the shorter ones."""
+    def best_distinct(self, count: int, niche: Niche | None = None, unequal: bool = False) -> Pool:
+        """The best designs without repetition; at equal rewards the shorter ones, and of these one only if they
+        have to be `unequal`."""
         order = np.lexsort((self.designs.design_lengths(), -self.rewards))
         keys = self.designs.keys()
         structures = keys if niche is None else self.designs.skeletons(niche.length)
         first: dict[bytes, int] = {}
         taken: Counter[bytes] = Counter()
+        seen: set[float] = set()
         for row in order.tolist():
             if len(first) == count:
                 break
             full = niche is not None and taken[structures[row]] >= niche.size
+            if unequal:
+                reward = significant(self.rewards[row])
+                full |= reward in seen
+                seen.add(reward)
             if np.isfinite(self.rewards[row]) and keys[row] not in first and not full:
                 first[keys[row]] = row
                 taken[structures[row]] += 1
@@ -100,6 +106,7 @@ class Elites:
         waiting: only with `recheck`.
         niche: how many members may be alike, None for any number.
         recheck: whether rewards are noisy; see the module.
+        unequal: whether designs with the same reward count as one.
     """
 
     members: Pool
@@ -107,17 +114,18 @@ class Elites:
     size: int
     niche: Niche | None = None
     recheck: bool = False
+    unequal: bool = False
 
     def add(self, batch: Pool, places: int) -> Elites:
         """Take the rewards of a batch; at most `places` designs wait afterwards."""
         if not self.recheck:
-            members = self.members.join(batch).best_distinct(self.size, self.niche)
+            members = self.members.join(batch).best_distinct(self.size, self.niche, self.unequal)
             return replace(self, members=members)
         keys, waiting_keys = batch.designs.keys(), self.waiting.designs.keys()
         known = {*waiting_keys, *self.members.designs.keys()}
         again = np.array([key in known for key in keys], np.bool_)
         members = _averaged(self.members.join(batch.select(again)))
-        members = members.best_distinct(self.size, self.niche)
+        members = members.best_distinct(self.size, self.niche, self.unequal)
         line = members.rewards[-1] if len(members) == self.size else -np.inf
         still = [key not in keys for key in waiting_keys]
         left = self.waiting.select(np.array(still, np.bool_))
@@ -138,6 +146,11 @@ class Elites:
         least = np.argsort(self.members.weights, kind="stable")
         designs = DesignBatch.concatenate((self.waiting.designs, self.members.designs.select(least)))
         return designs.select(slice(0, places))
+
+
+def significant(reward: float) -> float:
+    """A reward without the last digits, in which sums of the same numbers in another order may differ."""
+    return float(f"{reward:.10g}")
 
 
 def _ranks(pool: Pool) -> dict[bytes, int]:

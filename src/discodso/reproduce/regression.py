@@ -30,15 +30,15 @@ _LONGEST = 32
 
 def jobs(scale: Scale) -> list[Job]:
     """All methods on the problems, seed by seed."""
-    return _jobs(scale, scale.regression_methods(), "regression")
+    return _jobs(scale, scale.regression_methods(), "regression", scale.problem_seeds)
 
 
 def architecture_jobs(scale: Scale) -> list[Job]:
     """DisCo with six networks on the problems."""
-    return _jobs(scale, scale.architectures(), "architectures")
+    return _jobs(scale, scale.architectures(), "architectures", scale.network_seeds)
 
 
-def _jobs(scale: Scale, methods: dict[str, MethodSettings], experiment: str) -> list[Job]:
+def _jobs(scale: Scale, methods: dict[str, MethodSettings], experiment: str, seeds: int) -> list[Job]:
     return [
         Job.of(
             experiment,
@@ -50,7 +50,7 @@ def _jobs(scale: Scale, methods: dict[str, MethodSettings], experiment: str) -> 
             scale.problem_calls,
             scale.bo_seconds if name == "BO" else None,
         )
-        for seed in range(scale.problem_seeds)
+        for seed in range(seeds)
         for problem in scale.problems
         for name, settings in methods.items()
     ]
@@ -86,7 +86,7 @@ def figure(scale: Scale, records: Sequence[Record], out: Path) -> None:
             paper = REGRESSION.get(name, {}).get(column)
             entries.append(Entry(name, column, mean(own), deviation(own), paper, quoted))
     title = "Regression: mean reward on the evaluation sets"
-    write_table(out / "regression", title, _caption(scale), entries)
+    write_table(out / "regression", title, _caption(scale, scale.problem_seeds), entries)
     rewards = {
         name: (statistics.fmean(cases.values()), _spread(cases.values()))
         for name in scale.regression_methods()
@@ -114,7 +114,9 @@ def gaps(scale: Scale, records: Sequence[Record], out: Path) -> None:
             ours = None if disco is None or other is None else disco - other
             entries.append(Entry(name, column, ours, None, REGRESSION_GAPS.get(name, {}).get(column)))
     entries.sort(key=lambda entry: list(means).index(entry.row) if entry.row in means else len(means))
-    write_table(out / "regression-gaps", "Regression: objective gaps", _caption(scale), entries)
+    write_table(
+        out / "regression-gaps", "Regression: objective gaps", _caption(scale, scale.problem_seeds), entries
+    )
 
 
 def lengths(scale: Scale, records: Sequence[Record], out: Path) -> None:
@@ -133,7 +135,7 @@ def lengths(scale: Scale, records: Sequence[Record], out: Path) -> None:
         entries.append(Entry(name, "mean length", mean(own), deviation(own)))
         share = mean([float(length == _LONGEST) for length in own])
         entries.append(Entry(name, f"share of length {_LONGEST}", share))
-    caption = _caption(scale) + " The paper shows a histogram without numbers."
+    caption = _caption(scale, scale.problem_seeds) + " The paper shows a histogram without numbers."
     write_table(
         out / "lengths-summary", "Regression: lengths of the best expressions", caption, entries, digits=2
     )
@@ -146,7 +148,7 @@ def architectures(scale: Scale, records: Sequence[Record], out: Path) -> None:
         own = _group(means[name], "all")
         entries.append(Entry(name, "mean", mean(own), None, ARCHITECTURES[name]["mean"]))
         entries.append(Entry(name, "deviation", deviation(own), None, ARCHITECTURES[name]["deviation"]))
-    write_table(out / "architectures", "Regression: networks", _caption(scale), entries)
+    write_table(out / "architectures", "Regression: networks", _caption(scale, scale.network_seeds), entries)
 
 
 def evaluation_reward(record: Record) -> float:
@@ -191,9 +193,9 @@ def _spread(numbers: Iterable[float]) -> float:
     return deviation(list(numbers)) or 0.0
 
 
-def _caption(scale: Scale) -> str:
+def _caption(scale: Scale, seeds: int) -> str:
     return (
         f"{len(scale.problems)} of the paper's 45 problems, {scale.problem_calls} objective calls, "
-        f"{scale.problem_seeds} seeds; means over seeds first, then mean ± standard deviation over problems. "
+        f"{seeds} seed{'s' * (seeds > 1)}; means over seeds first, then mean ± standard deviation over problems. "
         f"BO had {scale.bo_seconds:g} s."
     )

@@ -28,6 +28,7 @@ class Scale:
         tree_calls, episodes: by environment; `episodes` is N of one call.
         tree_seeds, test_seeds: runs, and the seeds that a found tree is tested on.
         problems, problem_calls, problem_seeds: of the regression.
+        network_seeds: of the regression with other networks.
         batch: designs, or skeletons, for one update.
         population: of genetic programming; 1000 in the paper.
         inner_calls: of decoupled methods, for one skeleton.
@@ -45,6 +46,7 @@ class Scale:
     problems: tuple[str, ...]
     problem_calls: int
     problem_seeds: int
+    network_seeds: int
     batch: int
     population: int
     inner_calls: int
@@ -114,6 +116,7 @@ def scale_named(name: str) -> Scale:
             problems=("Livermore2-Vars4-23", "Jin-1", "Constant-5"),
             problem_calls=1000,
             problem_seeds=2,
+            network_seeds=2,
             batch=15,
             population=20,
             inner_calls=30,
@@ -132,6 +135,7 @@ def scale_named(name: str) -> Scale:
             problems=_every(4),
             problem_calls=200_000,
             problem_seeds=3,
+            network_seeds=1,
             batch=100,
             population=1000,
             inner_calls=200,
@@ -149,6 +153,7 @@ def scale_named(name: str) -> Scale:
         problems=_every(1),
         problem_calls=1_000_000,
         problem_seeds=10,
+        network_seeds=10,
         batch=100,
         population=1000,
         inner_calls=200,

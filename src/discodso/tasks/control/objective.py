@@ -91,7 +91,7 @@ class TreeObjective:
         if line > -math.inf:
             least = min(least, line)
         if self.standings is not None:
-            self.standings.enter(batch, designs.select(through).keys(), rewards[through])
+            self.standings.enter(batch, rewards[through])
         rewards = np.where(through, rewards, np.minimum(rewards, least))
         return Measured(rewards, float(spent), reasons, done)
 

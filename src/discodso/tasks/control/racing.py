@@ -7,15 +7,14 @@ rest has N. Where all trees of a run meet the same episodes, those that cannot b
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from discodso.arrays import Bools, Floats
 from discodso.checks import require_integer, require_number
+from discodso.elites import significant
 from discodso.state import State
 
 _COMMON = 4
@@ -42,7 +41,7 @@ class Racing:
     margin: float = 1.0
     places: int = 0
     settled: int = 16
-    slack: float = 0.5
+    slack: float = 1.0
 
     def __post_init__(self) -> None:
         require_integer("racing: first", self.first, 2)
@@ -86,8 +85,9 @@ def standard_errors(variance: Floats, episodes: int) -> Floats:
 
 
 class Standings:
-    """The best designs of a run that came through their races; the last of them draws the line for the next batch.
+    """The best rewards of a run that came through their races; the last of them draws the line for the next batch.
 
+    Equal rewards have one place: over the same episodes they come from trees that differ in what does not matter.
     A batch may be rated twice, if the run was stopped within it: what it changed is then taken back first.
 
     Args:
@@ -97,45 +97,28 @@ class Standings:
     def __init__(self, places: int) -> None:
         self.places = places
         self._batch = -1  # the one that was rated last
-        self._now: dict[int, float] = {}
-        self._before: dict[int, float] = {}
+        self._now: list[float] = []  # best first
+        self._before: list[float] = []
 
     def line(self, batch: int) -> float:
         """What a design must reach to be among the best, -inf while there are too few; `batch` is any number that
         only this batch has."""
         best = self._before if batch == self._batch else self._now
-        return min(best.values()) if len(best) == self.places else -math.inf
+        return best[-1] if len(best) == self.places else -math.inf
 
-    def enter(self, batch: int, keys: Sequence[bytes], rewards: Floats) -> None:
-        """Take the designs of a batch that came through; a design counts once, with its last reward."""
+    def enter(self, batch: int, rewards: Floats) -> None:
+        """Take the rewards of a batch that came through."""
         if batch != self._batch:
             self._batch, self._before = batch, self._now
-        news = {_number(key): reward for key, reward in zip(keys, rewards.tolist(), strict=True)}
-        ranked = sorted({**self._before, **news}.items(), key=lambda entry: -entry[1])
-        self._now = dict(ranked[: self.places])
+        news = {significant(reward) for reward in rewards.tolist()}
+        self._now = sorted({*self._before, *news}, reverse=True)[: self.places]
 
     def state(self) -> State:
         """For a checkpoint."""
-        arrays = {}
-        for name, best in (("now", self._now), ("before", self._before)):
-            arrays[f"{name}/keys"] = np.array(list(best), np.int64)
-            arrays[f"{name}/rewards"] = np.array(list(best.values()), np.float64)
+        arrays = {"now": np.array(self._now, np.float64), "before": np.array(self._before, np.float64)}
         return State(arrays, {"batch": self._batch})
 
     def restore(self, state: State) -> None:
         """Inverse of `state`."""
-        self._now, self._before = (
-            dict(
-                zip(
-                    state.arrays[f"{name}/keys"].tolist(),
-                    state.arrays[f"{name}/rewards"].tolist(),
-                    strict=True,
-                )
-            )
-            for name in ("now", "before")
-        )
+        self._now, self._before = state.arrays["now"].tolist(), state.arrays["before"].tolist()
         self._batch = int(state.data["batch"])
-
-
-def _number(key: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), signed=True)
