@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from test_cli import run
 
+from discodso import Design
 from discodso.errors import DeclarationError, SettingsError
 from discodso.executors import Processes, Threads
-from discodso.reproduce import paper
+from discodso.reproduce import paper, trees
 from discodso.reproduce.artefacts import ARTEFACTS, SCALES, reproduce
-from discodso.reproduce.figures import curve
+from discodso.reproduce.figures import Curve, _heights, curve
 from discodso.reproduce.jobs import Record
 from discodso.reproduce.scales import TUNED, scale_named
 from discodso.reproduce.tables import Entry, to_markdown
@@ -138,6 +140,28 @@ def test_a_curve_is_the_mean_of_the_best_so_far():
     assert line.mean[99] == 1.5
     assert line.spread[99] == pytest.approx(0.5**0.5)
     assert curve([record((10, 1.0))], "episodes", "error").x[-1] == 100
+
+
+def test_curves_are_drawn_where_they_are_told_apart():
+    x = np.arange(200.0)
+    close = [Curve(x, np.full(200, height), x, 1) for height in (9.0, 9.5, 10.0)]
+    steep = Curve(x, np.where(x < 20, -1000.0, 9.0), x, 1)
+    low, high = _heights([*close, steep])
+    assert 8.5 < low < 9.0 < 10.0 < high < 10.5
+    assert _heights([]) == (0.0, 1.0)
+    assert _heights([Curve(x, np.full(200, np.nan), x, 1)]) == (0.0, 1.0)
+
+
+def test_trees_that_were_tested_before_keep_the_names_of_their_features(tmp_path):
+    design = Design.of(("velocity <", 0.0), "left", "right")
+    (job,) = [job for job in trees.jobs(TINY) if (job.case, job.method) == ("MountainCar-v0", paper.DISCO)]
+    records = [Record(job, -119.0, 1, design, 4, 8.0, 1.0, ())]
+    (tmp_path / "runs/trees/mountaincar-v0/disco-dso").mkdir(parents=True)
+    for _ in range(2):  # then from the file
+        policy, returns = trees._tested(TINY, records, "MountainCar-v0", paper.DISCO, tmp_path)
+        assert "velocity" in policy.export("text")
+        assert "left" in policy.export("text")
+        assert len(returns) == 3
 
 
 def test_the_command_lists_names_and_refuses_others(tmp_path):
