@@ -1,4 +1,6 @@
-"""Test settings: one hypothesis profile that is the same on every machine."""
+"""Test settings: one hypothesis profile that is the same on every machine, and Ctrl-C that arrives."""
+
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -9,3 +11,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 settings.load_profile("suite")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell does that to what it starts in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -220,10 +220,16 @@ def test_an_interrupt_leaves_no_process_behind():
         return 1.0
 
     pids = []
-    timer = threading.Timer(0.6, lambda: (pids.extend(executor.pids), os.kill(os.getpid(), signal.SIGINT)))
+
+    def after_the_first_batch(row, ranking):
+        if not pids:
+            pids.extend(executor.pids)
+            threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
     with Processes(2) as executor:
-        timer.start()
-        result = search(Task(mixed_sequence(), slow), budget=100_000, executor=executor, method=METHOD)
+        task = Task(mixed_sequence(), slow)
+        watch = after_the_first_batch
+        result = search(task, budget=100_000, executor=executor, method=METHOD, callback=watch)
     assert result.stop is StopReason.INTERRUPTED
     assert len(pids) == 2
     assert not any(alive(pid) for pid in pids)
