@@ -31,7 +31,7 @@ PAPER_SEEDS = range(3)
 TUNED_SEEDS = {"CartPole-v1": range(3), "MountainCar-v0": range(10), "Acrobot-v1": range(10)}
 TUNED = {
     "CartPole-v1": "--calls 10000",
-    "MountainCar-v0": "--calls 20000",
+    "MountainCar-v0": "--calls 20000 --episodes 200 --common-episodes",
     "Acrobot-v1": "--calls 40000 --episodes 600 --restart-after 3000",
 }
 LUNAR_LANDER = {
