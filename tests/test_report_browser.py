@@ -194,7 +194,8 @@ def test_hovering_and_arrow_keys_show_the_point(browser, reports):
         chart = page.locator("section[id$=learning] .chart").first
         chart.focus()
         page.keyboard.press("End")
-        assert "1\u202f000 objective calls" in page.locator("section[id$=learning] .tip").first.inner_text()
+        # The last row of the history; the rest of the 1000 calls is left for the choice of the model.
+        assert "950 objective calls" in page.locator("section[id$=learning] .tip").first.inner_text()
         spoken = page.locator("section[id$=learning] [aria-live]").first.inner_text()
         page.keyboard.press("ArrowLeft")
         assert page.locator("section[id$=learning] [aria-live]").first.inner_text() != spoken
