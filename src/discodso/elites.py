@@ -69,16 +69,15 @@ class Pool:
         structures = keys if niche is None else self.designs.skeletons(niche.length)
         first: dict[bytes, int] = {}
         taken: Counter[bytes] = Counter()
-        seen: set[float] = set()
+        seen: set[float | None] = set()
         for row in order.tolist():
             if len(first) == count:
                 break
-            full = niche is not None and taken[structures[row]] >= niche.size
-            if unequal:
-                reward = significant(self.rewards[row])
-                full |= reward in seen
-                seen.add(reward)
+            reward = significant(self.rewards[row]) if unequal else None
+            full = (niche is not None and taken[structures[row]] >= niche.size) or reward in seen
             if np.isfinite(self.rewards[row]) and keys[row] not in first and not full:
+                if reward is not None:
+                    seen.add(reward)
                 first[keys[row]] = row
                 taken[structures[row]] += 1
         return self.select(np.array(list(first.values()), dtype=np.int64))

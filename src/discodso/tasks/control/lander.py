@@ -89,15 +89,13 @@ class QuickLander:
             px, py = (here - half_width) / half_width, (above - ground) / half_height
             vx, vy = velocity.x * half_width / fps, velocity.y * half_height / fps
             legs = 1.0 if left.ground_contact else 0.0, 1.0 if right.ground_contact else 0.0
-            before, shaping = (
-                shaping,
-                (
-                    -100 * root(px * px + py * py)
-                    - 100 * root(vx * vx + vy * vy)
-                    - 100 * abs(angle)
-                    + 10 * legs[0]
-                    + 10 * legs[1]
-                ),
+            before = shaping
+            shaping = (
+                -100 * root(px * px + py * py)
+                - 100 * root(vx * vx + vy * vy)
+                - 100 * abs(angle)
+                + 10 * legs[0]
+                + 10 * legs[1]
             )
             asleep = not lander.awake
             if asleep or env.game_over or abs(px) >= 1.0:
@@ -115,8 +113,7 @@ def quick_lander(environment: Environment) -> QuickLander | None:
     spec = gymnasium.spec(environment.id)
     if spec.entry_point != _ENTRY or spec.kwargs or spec.additional_wrappers:
         return None  # registered anew by someone
-    found = QuickLander(make(environment).unwrapped)
-    return found if _is_exact() else None
+    return QuickLander(make(environment).unwrapped) if _is_exact() else None
 
 
 @lru_cache(maxsize=1)
