@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from discodso.sampling import sample
 from discodso.tasks.control.environments import Interface, describe
 from discodso.tasks.control.episodes import open_runner
 from discodso.tasks.control.objective import RememberingTreeObjective, TreeObjective
-from discodso.tasks.control.racing import Racing, Standings
+from discodso.tasks.control.racing import Best, Racing, Standings, alike
 from discodso.tasks.control.simulators import Forest
 from discodso.tasks.control.task import search_seeds, tree_space, tree_task, validation_seeds
 from discodso.tasks.control.tree import Environment
@@ -277,6 +278,8 @@ def test_rounds_grow_to_the_number_of_episodes():
         ({"places": -1}, "racing: places must be an integer >= 0"),
         ({"settled": 1}, "racing: settled must be an integer >= 2"),
         ({"slack": -0.1}, "racing: slack must be a finite number >= 0"),
+        ({"alike": -1}, "racing: alike must be an integer >= 0"),
+        ({"alike": 9}, "racing: alike must be 0 unless there are places, got 9"),
     ],
 )
 def test_racing_that_makes_no_sense_is_refused(settings, message):
@@ -297,7 +300,7 @@ def lined(runner, standings, designs, call_seed):
 def test_who_cannot_be_among_the_best_of_the_run_is_cut():
     """Worths lie far apart. The first batch fills the five places with 15,000 to 19,000. Of the next, three best
     of five reach that line; of the third none does, and all are cut after the 20 episodes that come before it."""
-    standings, noise = Standings(5), {"noise": 0}
+    standings, noise = Standings(5, 80), {"noise": 0}
     first = Imagined(np.arange(20) * 1000.0, **noise)
     assert lined(first, standings, designs_of(20, 0), 0).cost == 5 * 80 + 15 * 10
     second = Imagined(np.concatenate(([14_999.0, 3.0, 15_000.0, 40_000.0, 30_000.0], np.zeros(15))), **noise)
@@ -314,7 +317,7 @@ def test_who_cannot_be_among_the_best_of_the_run_is_cut():
 
 def test_a_few_lucky_episodes_do_not_pass_the_line():
     """A design is cut by a race in its batch while its mean lies above the line: it counts as the line."""
-    standings = Standings(5)
+    standings = Standings(5, 80)
     lined(Imagined(np.arange(20.0) + 81, noise=0), standings, designs_of(20, 0), 0)
     worth = np.concatenate(([500.0] * 5, [200.0] * 15))
     measured = lined(Imagined(worth, noise=0), standings, designs_of(20, 1), 1)
@@ -322,9 +325,9 @@ def test_a_few_lucky_episodes_do_not_pass_the_line():
 
 
 def test_a_batch_that_is_rated_again_meets_the_line_of_the_first_time():
-    standings, designs, worth = Standings(5), designs_of(20, 1), np.arange(20.0) * 7
+    standings, designs, worth = Standings(5, 80), designs_of(20, 1), np.arange(20.0) * 7
     lined(Imagined(np.arange(20.0) * 5), standings, designs_of(20, 0), 0)
-    copy = Standings(5)
+    copy = Standings(5, 80)
     whole = lined(Imagined(worth), standings, designs, 1)
     copy.restore(standings.state())
     for again in (standings, copy):
@@ -332,14 +335,57 @@ def test_a_batch_that_is_rated_again_meets_the_line_of_the_first_time():
         assert again.line(2) == standings.line(2) > standings.line(int(call_seeds_of(1, 1)[0]))
 
 
-def test_equal_rewards_have_one_place():
-    standings = Standings(3)
-    standings.enter(1, np.array([3.0, 0.1 + 0.2, 3.0]))
+def best_of(*rewards, nodes=None):
+    sizes = np.full(len(rewards), 5) if nodes is None else np.array(nodes)
+    return Best(np.array(rewards), sizes, np.repeat(np.array(rewards)[:, None], 4, axis=1))
+
+
+def test_equal_rewards_have_one_place_which_the_shortest_tree_holds():
+    standings = Standings(3, 4)
+    standings.enter(1, best_of(3.0, 0.1 + 0.2, 3.0, nodes=[9, 7, 5]))
     assert standings.line(2) == -math.inf
-    standings.enter(2, np.array([0.3, 3.0]))
+    standings.enter(2, best_of(0.3, 3.0, nodes=[5, 7]))
     assert standings.line(3) == -math.inf
-    standings.enter(3, np.array([2.0, 5.0]))
+    assert standings.best(3).nodes.tolist() == [5, 5]
+    standings.enter(3, best_of(2.0, 5.0))
     assert standings.line(4) == 2.0
+    assert standings.field(4).tolist() == [10 / 3] * 4
+
+
+@pytest.mark.parametrize("batch", range(1, 9))
+def test_the_best_tell_which_episodes_are_hard(batch):
+    """Returns are the worth of a tree plus the luck of the episode, which spreads a thousand times wider. From the
+    second batch on whoever lies below the line is known at the first look, however the luck fell."""
+    standings, luck = Standings(5, 80), {"noise": 5000}
+    lined(Imagined(np.arange(20.0), **luck), standings, designs_of(20, 0), 0)
+    line = standings.line(batch)
+    runner = Imagined(np.array([10.0, 14.0, 16.0, 20.0, *(0.0 for _ in range(16))]), **luck)
+    measured = lined(runner, standings, designs_of(20, batch), batch)
+    assert runner.counts(range(4)).tolist() == [20, 20, 80, 80]
+    assert measured.rewards[:2].max() <= line < measured.rewards[2:4].min()
+
+
+def test_who_does_as_the_best_do_is_cut_unless_it_is_shorter():
+    racing = replace(LINED, alike=40)
+    designs = designs_of(40, 0)
+    short, long = np.argsort(designs.lengths, kind="stable")[[0, -1]].tolist()
+    assert designs.lengths[short] < designs.lengths[long]
+    for first, then, episodes in ((long, long, 40), (short, long, 40), (long, short, 80)):
+        standings = Standings(5, 80)
+        runners = [Imagined(np.array([7.0]), noise=50) for _ in range(2)]
+        for batch, (row, runner) in enumerate(zip((first, then), runners, strict=True)):
+            objective = RememberingTreeObjective(INTERFACE, SPACE, runner, SEEDS, 80, racing, True, standings)
+            measured = objective(designs.select([row]), call_seeds_of(1, batch))
+        assert [runner.episodes for runner in runners] == [80, episodes]
+        assert standings.best(9).nodes.tolist() == [min(designs.lengths[[first, then]])]
+        assert measured.weights.tolist() == [episodes]
+
+
+def test_of_trees_alike_in_a_batch_the_shortest_goes_on():
+    returns = np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 3.0], [1.0, 2.0], [4.0, 4.0], [4.0, 4.0]])
+    nodes = np.array([9, 5, 9, 5, 3, 7])
+    best, sizes = np.array([[4.0, 4.0], [1.0, 3.0], [1.0, 3.0]]), np.array([5, 11, 13])
+    assert alike(returns, nodes, best, sizes).tolist() == [True, False, False, True, False, True]
 
 
 def test_a_line_needs_common_episodes():

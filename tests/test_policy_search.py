@@ -100,6 +100,32 @@ def test_restarts_share_the_budget_and_the_ranking() -> None:
     assert len({scored.design for scored in found.search.top}) == len(found.search.top)
 
 
+def test_a_search_starts_from_the_best_trees_of_earlier_ones(tmp_path) -> None:
+    """Over the same episodes their rewards are the same, so the new run begins where they ended, and goes on from
+    there; it can be resumed without them."""
+    own = {"episodes": 20, "seed": 0, "racing": False, "common_episodes": True, "test_seeds": range(3)}
+    earlier = [tmp_path / "a", tmp_path / "b"]
+    best = max(
+        search_policy(
+            "MountainCar-v0", calls=400, out=folder, **own, method=DisCoSettings(batch_size=size)
+        ).search.best.reward
+        for folder, size in zip(earlier, (40, 50), strict=True)
+    )
+    more = {"start_from": earlier, "out": tmp_path / "c", "method": DisCoSettings(batch_size=200)}
+    found = search_policy("MountainCar-v0", calls=200, **own, **more)
+    assert found.search.best.reward == pytest.approx(best)
+    for folder in earlier:
+        (folder / "top.json").unlink()
+    whole = resume_policy(tmp_path / "c", calls=600)
+    assert whole.search.best.reward >= found.search.best.reward
+    with pytest.raises(FileError, match=r"no designs to start from: its top\.json is missing or empty"):
+        search_policy("MountainCar-v0", calls=200, **own, start_from=earlier)
+    with pytest.raises(DiscodsoError, match="c is a run of MountainCar-v0, not of CartPole-v1"):
+        search_policy("CartPole-v1", calls=200, **own, start_from=[tmp_path / "c"])
+    with pytest.raises(DiscodsoError, match="start_from must be a list of folders"):
+        search_policy("MountainCar-v0", calls=200, **own, start_from=tmp_path / "c")
+
+
 def test_a_target_ends_the_search() -> None:
     found = search_policy("CartPole-v1", calls=5000, episodes=5, seed=0, target=30)
     assert found.search.stop is StopReason.TARGET

@@ -37,6 +37,10 @@ def policy(
     restart_after: Annotated[
         int | None, typer.Option(help="Begin anew after so many calls without a better tree.")
     ] = None,
+    start_from: Annotated[
+        list[Path],
+        typer.Option(help="Folder of an earlier run, whose best trees come first; may be given again."),
+    ] = [],  # noqa: B006
     trim: Annotated[
         bool | None,
         typer.Option(
@@ -85,6 +89,7 @@ def policy(
         racing=racing,
         common_episodes=common_episodes,
         restart_after=restart_after,
+        start_from=start_from,
         trim=trim,
         ranges=ranges,
         probe_ranges=probe_ranges,

@@ -78,6 +78,7 @@ class RacingTable(Table):
     places: int = Field(default=0, ge=0)
     settled: int = Field(default=16, ge=2)
     slack: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    alike: int = Field(default=0, ge=0)
 
 
 class PolicyTable(Table):

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from discodso._version import __version__
+from discodso.design import Design
 from discodso.errors import CheckpointError, SettingsError
 from discodso.files import FileError, json_numbers, read_object, write_atomically
 from discodso.history import HistoryRow
@@ -232,6 +233,16 @@ def best_designs(top: Mapping[str, Any]) -> tuple[Scored, ...]:
         except (KeyError, TypeError, ValueError, OverflowError):
             continue
     return tuple(found)
+
+
+def designs_of(path: str | Path) -> tuple[Design, ...]:
+    """The best designs of an earlier run, best first."""
+    folder = Path(path)
+    require_run_folder(folder)
+    found = tuple(scored.design for scored in best_designs(read_top(folder) or {}))
+    if not found:
+        raise FileError(f"{folder} has no designs to start from: its {TOP} is missing or empty")
+    return found
 
 
 def first_failures(top: Mapping[str, Any]) -> list[dict[str, Any]]:

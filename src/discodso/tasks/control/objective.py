@@ -1,7 +1,8 @@
 """The noisy objective of tree policies: the mean return over N fresh episodes; racing saves most of them.
 
 A design that was cut in a race keeps the mean of the episodes that it had, but counts no better than the worst of
-those that came through, nor than the line that it did not reach: a few lucky episodes are not a record.
+those that came through, nor than the line that it did not reach: a few lucky episodes are not a record. Where the
+best of the run have met the same episodes, its mean is corrected by how much easier than all N they found those.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from discodso.arrays import Floats, Ints
+from discodso.arrays import Bools, Floats, Ints
 from discodso.design import Design, DesignBatch
 from discodso.evaluation import Measured
 from discodso.space import Space
 from discodso.state import State
 from discodso.tasks.control.environments import Interface
 from discodso.tasks.control.episodes import Runner
-from discodso.tasks.control.racing import Racing, Standings, standard_errors
+from discodso.tasks.control.racing import Best, Racing, Standings, alike, means_and_errors
 from discodso.tasks.control.simulators import Forest
 from discodso.tasks.control.tree_policy import TreePolicy
 
@@ -52,13 +53,12 @@ class TreeObjective:
     def __call__(self, designs: DesignBatch, call_seeds: NDArray[np.uint64]) -> Measured:
         """Rewards, the number of episodes, and what failed."""
         forest = self.forest(designs)
-        count = len(designs)
-        total, squares, done = np.zeros(count), np.zeros(count), np.zeros(count, np.int64)
+        count, nodes = len(designs), designs.lengths
+        returns, done = np.full((count, self.episodes), np.nan), np.zeros(count, np.int64)
         alive, reasons, spent = np.arange(count), dict[int, str](), 0
         schedule = [self.episodes] if self.racing is None else self.racing.rounds(self.episodes)
         batch = int(call_seeds[0])
         order = np.random.default_rng(batch).permutation(self.episodes)
-        line = -math.inf if self.standings is None else self.standings.line(batch)
         before = 0
         for upto in schedule:
             if not len(alive):
@@ -68,32 +68,43 @@ class TreeObjective:
                 seeds: Ints = np.tile(self.seeds[0] + order[before:upto], len(alive))
             else:
                 seeds = self._fresh_seeds(call_seeds[alive], before, upto)
-            returns, failed = self.runner.returns(forest, tree, seeds)
+            news, failed = self.runner.returns(forest, tree, seeds)
             spent += len(tree)
             for episode, reason in failed.items():
                 reasons.setdefault(int(tree[episode]), reason)
-            by_design = returns.reshape(len(alive), -1)
-            total[alive] += by_design.sum(axis=1)
-            squares[alive] += (by_design**2).sum(axis=1)
+            returns[alive, before:upto] = news.reshape(len(alive), -1)
             done[alive] = upto
-            alive = alive[np.isfinite(total[alive])]
-            if upto == self.episodes or self.racing is None or not len(alive):
-                break
-            mean = total[alive] / upto
-            variance = np.maximum(squares[alive] - upto * mean**2, 0.0) / (upto - 1)
-            errors = standard_errors(variance, upto)
-            on = self.racing.survivors(mean, errors, count) & self.racing.contenders(mean, errors, upto, line)
-            alive = alive[on]
+            alive = alive[np.isfinite(returns[alive, :upto]).all(axis=1)]
+            if upto < self.episodes and self.racing is not None and len(alive):
+                alive = alive[self._on(returns[alive, :upto], nodes[alive], order[:upto], batch, count)]
             before = upto
-        rewards = total / done
+        rewards = np.array([own[:met].mean() for own, met in zip(returns, done, strict=True)])
         through = (done == self.episodes) & np.isfinite(rewards)
         least = min(rewards[through], default=math.inf)
-        if line > -math.inf:
-            least = min(least, line)
         if self.standings is not None:
-            self.standings.enter(batch, rewards[through])
+            line, field = self.standings.line(batch), self.standings.field(batch)
+            least = min(least, line) if line > -math.inf else least
+            luck = np.cumsum(field[order] - field.mean()) / np.arange(1, self.episodes + 1)
+            rewards = np.where(through, rewards, rewards - luck[done - 1])
+            by_episode = returns[through][:, np.argsort(order)]
+            self.standings.enter(batch, Best(rewards[through], nodes[through], by_episode))
         rewards = np.where(through, rewards, np.minimum(rewards, least))
         return Measured(rewards, float(spent), reasons, done)
+
+    def _on(self, returns: Floats, nodes: Ints, order: Ints, batch: int, count: int) -> Bools:
+        """bool[n], which trees race on, by their returns, float[n, k], in the first k episodes of this order."""
+        assert self.racing is not None
+        if self.standings is None:
+            mean, error = means_and_errors(returns)
+            return self.racing.survivors(mean, error, count)
+        best, field = self.standings.best(batch), self.standings.field(batch)
+        mean, error = means_and_errors(returns - field[order])
+        line = self.standings.line(batch) - float(field.mean())
+        on = self.racing.survivors(mean, error, count)
+        on &= self.racing.contenders(mean, error, returns.shape[1], line)
+        if 0 < self.racing.alike <= returns.shape[1]:
+            on &= ~alike(returns, nodes, best.returns[:, order], best.nodes)
+        return on
 
     def _fresh_seeds(self, call_seeds: NDArray[np.uint64], before: int, upto: int) -> Ints:
         """int[n * (upto - before)], seeds of the episodes before to upto of each call: distinct within a call."""

@@ -2,18 +2,22 @@
 
 The update of the policy needs the top share of a batch only. All designs of a batch get a few episodes first;
 those that cannot reach the top share, judged by their standard errors, are cut, and the others get more, until the
-rest has N. Where all trees of a run meet the same episodes, those that cannot be among its best are cut too.
+rest has N. Where all trees of a run meet the same episodes, those that cannot be among its best are cut too. There
+returns are compared episode by episode with those of the best: good trees find the same episodes hard, so that
+differences vary far less than returns.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discodso.arrays import Bools, Floats
-from discodso.checks import require_integer, require_number
+from discodso.arrays import Bools, Floats, Ints
+from discodso.checks import require, require_integer, require_number
 from discodso.elites import significant
 from discodso.state import State
 
@@ -33,6 +37,8 @@ class Racing:
             that are the same for all.
         settled: episodes before that.
         slack: standard errors that a design must lie below that line.
+        alike: episodes after which a tree is cut that had the very returns of one of these best, or of another in
+            its batch, and is no shorter; 0 for never. It needs places.
     """
 
     first: int = 4
@@ -42,6 +48,7 @@ class Racing:
     places: int = 0
     settled: int = 16
     slack: float = 1.0
+    alike: int = 0
 
     def __post_init__(self) -> None:
         require_integer("racing: first", self.first, 2)
@@ -51,6 +58,8 @@ class Racing:
         require_integer("racing: places", self.places, 0)
         require_integer("racing: settled", self.settled, 2)
         require_number("racing: slack", self.slack, least=0)
+        require_integer("racing: alike", self.alike, 0)
+        require("racing: alike", self.alike, not self.alike or self.places > 0, "0 unless there are places")
 
     def rounds(self, episodes: int) -> list[int]:
         """Episodes that a design has had after each round."""
@@ -73,52 +82,114 @@ class Racing:
         return may if episodes >= self.settled else np.ones(len(mean), np.bool_)
 
 
-def standard_errors(variance: Floats, episodes: int) -> Floats:
-    """float[n], of means over a few episodes each.
+def means_and_errors(returns: Floats) -> tuple[Floats, Floats]:
+    """float[n] each, of returns, float[n, k], over a few episodes, and the standard errors of these means.
 
     The variance of few episodes is itself mostly chance, so each is drawn towards that of the whole field, which
     counts as much as `_COMMON` episodes of one's own.
     """
+    episodes = returns.shape[1]
+    mean, variance = returns.mean(axis=1), returns.var(axis=1, ddof=1)
     shared = (variance * (episodes - 1) + float(variance.mean()) * _COMMON) / (episodes - 1 + _COMMON)
     errors: Floats = np.sqrt(shared / episodes)
-    return errors
+    return mean, errors
+
+
+@dataclass(frozen=True)
+class Best:
+    """Trees that came through all N episodes, best first.
+
+    Attributes:
+        rewards: float[n], all different.
+        nodes: int[n], of the shortest tree with that reward.
+        returns: float[n, N], by episode.
+    """
+
+    rewards: Floats
+    nodes: Ints
+    returns: Floats
+
+    def joined(self, other: Best, places: int) -> Best:
+        """The best of both. Equal rewards have one place: over the same episodes they come from trees that differ
+        in what does not matter."""
+        rewards = np.concatenate((self.rewards, other.rewards))
+        nodes = np.concatenate((self.nodes, other.nodes))
+        first: dict[float, int] = {}
+        for row in np.lexsort((nodes, -rewards)).tolist():
+            known = first.setdefault(significant(rewards[row]), row)
+            if (
+                nodes[row] < nodes[known]
+            ):  # sums of the same returns in another order differ in the last digit
+                first[significant(rewards[row])] = row
+        rows = np.array(list(first.values())[:places], np.int64)
+        return Best(rewards[rows], nodes[rows], np.concatenate((self.returns, other.returns))[rows])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """For a checkpoint."""
+        return {"rewards": self.rewards, "nodes": self.nodes, "returns": self.returns}
 
 
 class Standings:
-    """The best rewards of a run that came through their races; the last of them draws the line for the next batch.
+    """The best of a run; the last of them draws the line for the next batch.
 
-    Equal rewards have one place: over the same episodes they come from trees that differ in what does not matter.
     A batch may be rated twice, if the run was stopped within it: what it changed is then taken back first.
 
     Args:
         places: how many.
+        episodes: N.
     """
 
-    def __init__(self, places: int) -> None:
+    def __init__(self, places: int, episodes: int) -> None:
         self.places = places
         self._batch = -1  # the one that was rated last
-        self._now: list[float] = []  # best first
-        self._before: list[float] = []
+        self._now = self._before = Best(np.empty(0), np.empty(0, np.int64), np.empty((0, episodes)))
+
+    def best(self, batch: int) -> Best:
+        """As they stand before a batch; `batch` is any number that only this batch has."""
+        return self._before if batch == self._batch else self._now
 
     def line(self, batch: int) -> float:
-        """What a design must reach to be among the best, -inf while there are too few; `batch` is any number that
-        only this batch has."""
-        best = self._before if batch == self._batch else self._now
-        return best[-1] if len(best) == self.places else -math.inf
+        """What a design must reach to be among the best, -inf while there are too few."""
+        best = self.best(batch).rewards
+        return float(best[-1]) if len(best) == self.places else -math.inf
 
-    def enter(self, batch: int, rewards: Floats) -> None:
-        """Take the rewards of a batch that came through."""
-        if batch != self._batch:
-            self._batch, self._before = batch, self._now
-        news = {significant(reward) for reward in rewards.tolist()}
-        self._now = sorted({*self._before, *news}, reverse=True)[: self.places]
+    def field(self, batch: int) -> Floats:
+        """float[N], what the best have in each episode, on average; zero while there are none."""
+        returns = self.best(batch).returns
+        means: Floats = returns.mean(axis=0) if len(returns) else np.zeros(returns.shape[1])
+        return means
+
+    def enter(self, batch: int, news: Best) -> None:
+        """Take those of a batch that came through."""
+        before = self.best(batch)
+        self._batch, self._before, self._now = batch, before, before.joined(news, self.places)
 
     def state(self) -> State:
         """For a checkpoint."""
-        arrays = {"now": np.array(self._now, np.float64), "before": np.array(self._before, np.float64)}
+        parts = {"now": self._now, "before": self._before}
+        arrays = {
+            f"{part}_{name}": array for part, best in parts.items() for name, array in best.arrays().items()
+        }
         return State(arrays, {"batch": self._batch})
 
     def restore(self, state: State) -> None:
         """Inverse of `state`."""
-        self._now, self._before = state.arrays["now"].tolist(), state.arrays["before"].tolist()
+        self._now, self._before = (
+            Best(*(state.arrays[f"{part}_{name}"] for name in ("rewards", "nodes", "returns")))
+            for part in ("now", "before")
+        )
         self._batch = int(state.data["batch"])
+
+
+def alike(returns: Floats, nodes: Ints, best: Floats, best_nodes: Ints) -> Bools:
+    """bool[n], which trees had the very returns, float[n, k], of one of the best, float[m, k], or of another of
+    them, which is no longer."""
+    shortest: dict[bytes, int] = {}
+    for row, size in zip(best, best_nodes.tolist(), strict=True):
+        shortest[row.tobytes()] = min(size, shortest.get(row.tobytes(), size))
+    found = np.zeros(len(returns), np.bool_)
+    for index in np.argsort(nodes, kind="stable").tolist():
+        key, size = returns[index].tobytes(), int(nodes[index])
+        found[index] = shortest.get(key, size + 1) <= size
+        shortest[key] = min(size, shortest.get(key, size))
+    return found

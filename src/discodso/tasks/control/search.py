@@ -10,6 +10,7 @@ from typing import Any
 from discodso.baselines.random_search import RandomSettings
 from discodso.checks import require, require_integer, require_number, require_one_of
 from discodso.config import ExecutorTable, PolicyTable, RacingTable, RunSettings
+from discodso.design import Design
 from discodso.disco import DisCoSettings
 from discodso.errors import DeclarationError, SettingsError
 from discodso.loop import Limits, Plan
@@ -17,6 +18,7 @@ from discodso.method import MethodSettings
 from discodso.policy import PolicySettings
 from discodso.restarts import RestartSettings
 from discodso.result import Result
+from discodso.rundir import SETTINGS, designs_of, read_settings
 from discodso.search import continue_search, method_record, start_search
 from discodso.tasks.control.choice import PolicySearch, choose_and_test
 from discodso.tasks.control.environments import as_environment, describe
@@ -35,7 +37,7 @@ from discodso.tasks.control.task import (
 TEST_SEEDS = range(1000)
 PRESETS = ("tuned", "paper")
 # Over common episodes means differ by less than their errors would allow, and the best of the run draw a line.
-_COMMON_RACES = Racing(margin=0.3, places=50)
+_COMMON_RACES = Racing(margin=0.3, places=50, alike=64)
 TYPICAL_NODES = 13  # the tuned preset prefers trees of about this size, else most runs end with three nodes
 
 
@@ -62,6 +64,7 @@ def tuned_settings(common_episodes: bool = False) -> DisCoSettings:
         queue_niche_length=3,
         queue_steps=10,
         queue_recheck=0.0 if common_episodes else 0.2,
+        queue_unequal=common_episodes,
         variation=0.6,
         policy=PolicySettings(scale=0.1, learn_scale=True, min_scale=0.02, shift=0.5, mean_scale=0.1),
     )
@@ -80,6 +83,7 @@ def search_policy(
     racing: Racing | bool | None = None,
     common_episodes: bool = False,
     restart_after: int | None = None,
+    start_from: Sequence[str | Path] = (),
     trim: bool | None = None,
     arguments: Mapping[str, Any] | None = None,
     ranges: Mapping[str, Sequence[float]] | None = None,
@@ -109,6 +113,8 @@ def search_policy(
             compares trees far better where returns are noisy, but the best fit those episodes a little: use many.
         restart_after: after so many calls without a better design go on with a fresh network, by turns from
             nothing and with the best trees of different structure so far, evaluated anew; None for never.
+        start_from: folders of earlier runs of this environment; their best trees are evaluated first, and learned
+            from. A few short searches with few episodes find where to look, one with many then looks closely.
         trim: whether decisions of the winner that earn nothing are cut out at the end, on fresh episodes; by
             default as the preset has it: on for "tuned", off for "paper".
         arguments: of the environment, for `gymnasium.make`.
@@ -163,7 +169,8 @@ def search_policy(
     limits = Limits(int(calls), target, time_limit=time_limit)
     plan = Plan(limits, int(seed), PolicyTable.default_top, checkpoint_seconds=checkpoint_seconds)
     own = method if isinstance(method, (DisCoSettings, RandomSettings)) else None
-    settings = RunSettings(table, own, plan, ExecutorTable())
+    require("start_from", start_from, not isinstance(start_from, (str, Path)), "a list of folders")
+    settings = RunSettings(table, own, plan, ExecutorTable(), _earlier(start_from, given.id))
     return run_policy(settings, method=method, out=out, callback=callback)[0]
 
 
@@ -250,6 +257,18 @@ def run_policy(
             finish=finish,
         )
     return found[0], ""
+
+
+def _earlier(folders: Sequence[str | Path], environment: str) -> tuple[Design, ...]:
+    """The best trees of earlier runs, each once."""
+    found: dict[Design, None] = {}
+    for folder in folders:
+        found |= dict.fromkeys(designs_of(folder))
+        task = read_settings(Path(folder) / SETTINGS).get("task", {})
+        if task.get("environment") != environment:
+            theirs = task.get("environment", "another task")
+            raise DeclarationError(f"start_from: {folder} is a run of {theirs}, not of {environment}")
+    return tuple(found)
 
 
 def _require_no_none(arguments: Mapping[str, Any]) -> None:

@@ -87,7 +87,9 @@ def tree_task(
     given = interface, space, runner, search_seeds(seed), episodes, racing, common
     places = 0 if racing is None else racing.places
     require("racing: places", places, common or not places, "0 unless all trees meet the same episodes")
-    objective = RememberingTreeObjective(*given, Standings(places)) if places else TreeObjective(*given)
+    objective = (
+        RememberingTreeObjective(*given, Standings(places, episodes)) if places else TreeObjective(*given)
+    )
     return Task(
         space,
         batch_objective=objective,
