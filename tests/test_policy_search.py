@@ -22,11 +22,14 @@ from discodso import (
     search_policy,
 )
 from discodso.errors import DiscodsoError
+from discodso.rundir import designs_of
 from discodso.tasks.control.environments import as_environment, describe
 from discodso.tasks.control.episodes import open_runner
 from discodso.tasks.control.racing import Racing
 from discodso.tasks.control.task import search_seeds, tree_space, validation_seeds
 from discodso.tasks.control.trimming import trim
+
+METHOD = DisCoSettings(batch_size=100)
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +117,15 @@ def test_a_search_starts_from_the_best_trees_of_earlier_ones(tmp_path) -> None:
     more = {"start_from": earlier, "out": tmp_path / "c", "method": DisCoSettings(batch_size=200)}
     found = search_policy("MountainCar-v0", calls=200, **own, **more)
     assert found.search.best.reward == pytest.approx(best)
+    narrow = {
+        "ranges": {"position": (-0.4, 0.1)},
+        "start_from": earlier[:1],
+        "method": DisCoSettings(batch_size=100),
+    }
+    moved = search_policy("MountainCar-v0", calls=100, **own, **narrow)  # thresholds outside move to the ends
+    assert {len(scored.design) for scored in moved.search.top} & {
+        len(design) for design in designs_of(earlier[0])
+    }
     for folder in earlier:
         (folder / "top.json").unlink()
     whole = resume_policy(tmp_path / "c", calls=600)

@@ -136,6 +136,11 @@ def vary(space: Space, parents: DesignBatch, count: int, size: int, rng: np.rand
     return Scripts.of(space, [*varied, *([] for _ in range(size - count))])
 
 
+def unchanged(space: Space, designs: DesignBatch) -> Scripts:
+    """Scripts that ask for these designs as they are; drawing after them gives the nearest the space allows."""
+    return Scripts.of(space, [_script(designs, row) for row in range(len(designs))])
+
+
 def _script(designs: DesignBatch, row: int) -> Script:
     """A design as it is."""
     length = int(designs.lengths[row])

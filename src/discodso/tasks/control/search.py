@@ -7,7 +7,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from discodso.baselines.random_search import RandomSettings
+import numpy as np
+
+from discodso.baselines.random_search import RandomSettings, UniformProposer
 from discodso.checks import require, require_integer, require_number, require_one_of
 from discodso.config import ExecutorTable, PolicyTable, RacingTable, RunSettings
 from discodso.design import Design
@@ -19,9 +21,11 @@ from discodso.policy import PolicySettings
 from discodso.restarts import RestartSettings
 from discodso.result import Result
 from discodso.rundir import SETTINGS, designs_of, read_settings
+from discodso.sampling import sample
 from discodso.search import continue_search, method_record, start_search
+from discodso.space import Space
 from discodso.tasks.control.choice import PolicySearch, choose_and_test
-from discodso.tasks.control.environments import as_environment, describe
+from discodso.tasks.control.environments import Interface, as_environment, describe
 from discodso.tasks.control.episodes import open_runner
 from discodso.tasks.control.objective import TreeObjective
 from discodso.tasks.control.racing import Racing
@@ -33,6 +37,7 @@ from discodso.tasks.control.task import (
     tree_space,
     tree_task,
 )
+from discodso.variation import unchanged
 
 TEST_SEEDS = range(1000)
 PRESETS = ("tuned", "paper")
@@ -170,7 +175,7 @@ def search_policy(
     plan = Plan(limits, int(seed), PolicyTable.default_top, checkpoint_seconds=checkpoint_seconds)
     own = method if isinstance(method, (DisCoSettings, RandomSettings)) else None
     require("start_from", start_from, not isinstance(start_from, (str, Path)), "a list of folders")
-    settings = RunSettings(table, own, plan, ExecutorTable(), _earlier(start_from, given.id))
+    settings = RunSettings(table, own, plan, ExecutorTable(), _earlier(start_from, table, plan.seed))
     return run_policy(settings, method=method, out=out, callback=callback)[0]
 
 
@@ -208,10 +213,7 @@ def run_policy(
         recheck = getattr(chosen, "queue_recheck", 0) > 0
         searching = RestartSettings(chosen, table.restart_after, recheck=recheck)
     race = _racing(table, chosen)
-    given = as_environment(table.environment, table.arguments)
-    interface = describe(given, table.ranges, plan.seed, table.probe_ranges)
-    typical = min(TYPICAL_NODES, table.max_nodes) if tuned else None
-    space = tree_space(interface, table.max_nodes, table.resolution, tuned, typical)
+    interface, space = _space(table, plan.seed)
     tests = tuple(TEST_SEEDS if table.test_seeds is None else table.test_seeds)
     found: list[PolicySearch] = []
     with open_runner(
@@ -259,16 +261,30 @@ def run_policy(
     return found[0], ""
 
 
-def _earlier(folders: Sequence[str | Path], environment: str) -> tuple[Design, ...]:
-    """The best trees of earlier runs, each once."""
-    found: dict[Design, None] = {}
+def _earlier(folders: Sequence[str | Path], table: PolicyTable, seed: int) -> tuple[Design, ...]:
+    """The best trees of earlier runs, each once; thresholds outside the ranges of this run move to their ends."""
+    known: dict[Design, None] = {}
     for folder in folders:
-        found |= dict.fromkeys(designs_of(folder))
+        known |= dict.fromkeys(designs_of(folder))
         task = read_settings(Path(folder) / SETTINGS).get("task", {})
-        if task.get("environment") != environment:
+        if task.get("environment") != table.environment:
             theirs = task.get("environment", "another task")
-            raise DeclarationError(f"start_from: {folder} is a run of {theirs}, not of {environment}")
-    return tuple(found)
+            raise DeclarationError(f"start_from: {folder} is a run of {theirs}, not of {table.environment}")
+    if not known:
+        return ()
+    _, space = _space(table, seed)
+    scripts = unchanged(space, space.encode(list(known)))
+    fitted = sample(space, UniformProposer(space), len(known), np.random.default_rng(seed), scripts=scripts)
+    return tuple(dict.fromkeys(fitted.designs))
+
+
+def _space(table: PolicyTable, seed: int) -> tuple[Interface, Space]:
+    """What trees see and do, and which there are."""
+    given = as_environment(table.environment, table.arguments)
+    interface = describe(given, table.ranges, seed, table.probe_ranges)
+    tuned = table.preset == "tuned"
+    typical = min(TYPICAL_NODES, table.max_nodes) if tuned else None
+    return interface, tree_space(interface, table.max_nodes, table.resolution, tuned, typical)
 
 
 def _require_no_none(arguments: Mapping[str, Any]) -> None:
