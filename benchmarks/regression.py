@@ -149,6 +149,11 @@ def main() -> None:
     records: list[dict[str, Any]] = before["runs"]
     command = " ".join(["python", "benchmarks/regression.py", *sys.argv[1:]])
     names = ("method", "problem", "seed", "calls", "variant")
+    if options.ablation and (RESULTS / "regression.json").exists():  # the default is the same run there
+        theirs = json.loads((RESULTS / "regression.json").read_text())["runs"]
+        kind = (options.calls, options.variant)
+        same = [r for r in theirs if (r["calls"], r["variant"]) == kind and r["method"] in ABLATION]
+        records += [r for r in same if r not in records and r["seed"] < options.first_seed + options.seeds]
     known = {tuple(record[name] for name in names) for record in records}
     for seed in range(options.first_seed, options.first_seed + options.seeds):
         for problem in chosen:
