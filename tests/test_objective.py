@@ -365,6 +365,15 @@ def test_the_best_tell_which_episodes_are_hard(batch):
     assert measured.rewards[:2].max() <= line < measured.rewards[2:4].min()
 
 
+@pytest.mark.parametrize("standings", [None, Standings(5, 80)])
+def test_luck_that_all_share_decides_no_race(standings):
+    """Before there are any best, the batch itself tells which episodes are hard."""
+    racing = LINED if standings else replace(LINED, places=0)
+    runner = Imagined(np.arange(20.0), noise=5000)
+    objective = TreeObjective(INTERFACE, SPACE, runner, SEEDS, 80, racing, True, standings)
+    assert objective(designs_of(20, 0), call_seeds_of(20, 0)).cost == 5 * 80 + 15 * 10
+
+
 def test_who_does_as_the_best_do_is_cut_unless_it_is_shorter():
     racing = replace(LINED, alike=40)
     designs = designs_of(40, 0)

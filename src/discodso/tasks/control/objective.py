@@ -94,15 +94,18 @@ class TreeObjective:
     def _on(self, returns: Floats, nodes: Ints, order: Ints, batch: int, count: int) -> Bools:
         """bool[n], which trees race on, by their returns, float[n, k], in the first k episodes of this order."""
         assert self.racing is not None
+        # Episodes that are the same for all are hard or easy for all.
+        field = returns.mean(axis=0) if self.common else np.zeros(len(order))
         if self.standings is None:
-            mean, error = means_and_errors(returns)
-            return self.racing.survivors(mean, error, count)
-        best, field = self.standings.best(batch), self.standings.field(batch)
-        mean, error = means_and_errors(returns - field[order])
-        line = self.standings.line(batch) - float(field.mean())
+            return self.racing.survivors(*means_and_errors(returns - field), count)
+        best, line = self.standings.best(batch), self.standings.line(batch)
+        if len(best.rewards):
+            whole = self.standings.field(batch)
+            field, line = whole[order], line - float(whole.mean())
+        mean, error = means_and_errors(returns - field)
         on = self.racing.survivors(mean, error, count)
-        on &= self.racing.contenders(mean, error, returns.shape[1], line)
-        if 0 < self.racing.alike <= returns.shape[1]:
+        on &= self.racing.contenders(mean, error, len(order), line)
+        if 0 < self.racing.alike <= len(order):
             on &= ~alike(returns, nodes, best.returns[:, order], best.nodes)
         return on
 
