@@ -68,6 +68,12 @@ def test_the_winner_is_chosen_on_fresh_episodes(found: PolicySearch) -> None:
     assert found.policy == found.policy.pruned()
 
 
+@pytest.mark.parametrize(("episodes", "expected"), [(30, 300), (200, 2000), (450, 2000)])
+def test_many_episodes_for_a_call_do_not_make_the_choice_long(episodes: int, expected: int) -> None:
+    found = search_policy("MountainCar-v0", calls=100, episodes=episodes, seed=0, test_seeds=range(3))
+    assert {candidate.episodes for candidate in found.candidates} == {expected}
+
+
 def test_calls_and_episodes_are_counted() -> None:
     whole = search_policy("MountainCar-v0", calls=150, episodes=7, seed=0, racing=False)
     assert whole.calls == 150

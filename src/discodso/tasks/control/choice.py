@@ -25,6 +25,7 @@ _FINALISTS = 10  # candidates that get more episodes
 _PERFECT = 30  # of those that tie for the first place with episodes that all end alike
 # Episodes for all, for the finalists, and for perfect ones, as multiples of N; for trimming likewise.
 _ROUNDS = (1, 10, 100)
+_MOST = 200  # counts as N here where N is more, else the choice takes longer than a search that races
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def choose_and_test(
 
 def _seeds(episodes: int, seed: int) -> list[Ints]:
     """Of the three rounds of the choice, then of those of trimming."""
-    counts = np.array(2 * _ROUNDS) * episodes
+    counts = np.array(2 * _ROUNDS) * min(episodes, _MOST)
     return np.split(np.array(validation_seeds(seed, int(counts.sum())), np.int64), np.cumsum(counts)[:-1])
 
 
@@ -142,9 +143,9 @@ def _validate(
 ) -> tuple[tuple[Candidate, ...], int]:
     """Finalists on fresh seeds, best first, and the episodes that took.
 
-    All candidates get N episodes, the best of them ten times as many on other seeds; there the winner is chosen.
-    At equal means the smaller tree goes first. Where that is the mean of episodes which all end alike, as those of
-    perfect trees do, the smallest tree wins that ends a hundred times N more likewise.
+    All candidates get N episodes, 200 at most, the best of them ten times as many on other seeds; there the winner
+    is chosen. At equal means the smaller tree goes first. Where that is the mean of episodes which all end alike,
+    as those of perfect trees do, the smallest tree wins that ends a hundred times N more likewise.
     """
     rewards: dict[TreePolicy, float] = {}
     for scored in top:
