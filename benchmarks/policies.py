@@ -34,9 +34,15 @@ TUNED = {
     "MountainCar-v0": "--calls 20000 --episodes 200 --common-episodes",
     "Acrobot-v1": "--calls 40000 --episodes 600 --restart-after 3000",
 }
+# Short searches over few episodes find where to look, one over many then looks closely.
+EXPLORE = "LunarLander-v3 --calls 9000 --episodes 32 --common-episodes --probe-ranges --workers 2"
 LUNAR_LANDER = {
+    "LunarLander-v3-explore-seed0": f"{EXPLORE} --seed 0",
+    "LunarLander-v3-explore-seed1": f"{EXPLORE} --seed 1",
     "LunarLander-v3-tuned-seed0": (
-        "LunarLander-v3 --calls 30000 --episodes 150 --common-episodes --workers 2 --seed 0 --max-time 2700"
+        "LunarLander-v3 --calls 20000 --episodes 1000 --common-episodes --probe-ranges --workers 2 --seed 0 "
+        "--start-from results/policies/LunarLander-v3-explore-seed0 "
+        "--start-from results/policies/LunarLander-v3-explore-seed1"
     ),
     "LunarLander-v3-paper-seed0": (
         "LunarLander-v3 --preset paper --calls 100000 --max-time 900 --workers 2 --seed 0"
