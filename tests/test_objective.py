@@ -363,6 +363,8 @@ def test_the_best_tell_which_episodes_are_hard(batch):
     measured = lined(runner, standings, designs_of(20, batch), batch)
     assert runner.counts(range(4)).tolist() == [20, 20, 80, 80]
     assert measured.rewards[:2].max() <= line < measured.rewards[2:4].min()
+    # Those that were cut met a quarter of the episodes, and are told as if they had met all.
+    assert measured.rewards[:4] - measured.rewards[0] == pytest.approx([0, 4, 6, 10])
 
 
 @pytest.mark.parametrize("standings", [None, Standings(5, 80)])

@@ -116,10 +116,9 @@ class Best:
         nodes = np.concatenate((self.nodes, other.nodes))
         first: dict[float, int] = {}
         for row in np.lexsort((nodes, -rewards)).tolist():
+            # The shorter may come later: sums of the same returns in another order differ in the last digit.
             known = first.setdefault(significant(rewards[row]), row)
-            if (
-                nodes[row] < nodes[known]
-            ):  # sums of the same returns in another order differ in the last digit
+            if nodes[row] < nodes[known]:
                 first[significant(rewards[row])] = row
         rows = np.array(list(first.values())[:places], np.int64)
         return Best(rewards[rows], nodes[rows], np.concatenate((self.returns, other.returns))[rows])
