@@ -41,6 +41,8 @@ ABLATION: dict[str, dict[str, Any]] = {
     "without the choice (smallest error)": {"selection": "accuracy"},
     "without a learned scale": {"settings": replace(DEFAULT, policy=PolicySettings())},
     "without learning from the queue": {"settings": replace(DEFAULT, queue_weight=0.0)},
+    "without learning from varied and refined designs": {"settings": replace(DEFAULT, off_policy=False)},
+    "without niches": {"settings": replace(DEFAULT, queue_niche=0)},
     "paper": {"preset": "paper"},
 }
 FRESH = 3  # seeds below were used to choose settings

@@ -315,6 +315,20 @@ def test_who_cannot_be_among_the_best_of_the_run_is_cut():
     assert standings.line(3) == 17_000.0
 
 
+def test_after_a_fresh_start_trees_race_among_themselves():
+    standings, designs, worth = Standings(5, 80), designs_of(20, 1), np.arange(20.0)
+    first = RememberingTreeObjective(
+        INTERFACE, SPACE, Imagined(worth + 1000, noise=0), SEEDS, 80, LINED, True, standings
+    )
+    first(designs, call_seeds_of(20, 0))
+    assert lined(Imagined(worth, noise=0), standings, designs, 1).cost == 15 * 10 + 5 * 20
+    first.begin_anew()
+    measured = lined(Imagined(worth, noise=0), standings, designs, 2)
+    assert measured.cost == 15 * 10 + 5 * 80
+    assert measured.rewards.tolist() == worth.tolist()
+    assert standings.line(3) == 15.0
+
+
 def test_a_few_lucky_episodes_do_not_pass_the_line():
     """A design is cut by a race in its batch while its mean lies above the line: it counts as the line."""
     standings = Standings(5, 80)

@@ -22,7 +22,7 @@ from discodso.design import Design, DesignBatch
 from discodso.errors import CheckpointError, DeadEndError, DiscodsoError, ExecutorError, TrainingError
 from discodso.evaluation import NOTHING_KNOWN, Begun, Evaluation, Evaluator
 from discodso.history import HistoryRow, is_sampled, rounded_shares, token_use
-from discodso.method import Method, Metrics, Refining, Resumable
+from discodso.method import Comparing, Method, Metrics, Refining, Resumable
 from discodso.objective_calls import Answer
 from discodso.result import Failure, Ranking, Result, Scored, StopReason
 from discodso.rundir import RunFolder
@@ -245,6 +245,8 @@ class Run:
         try:
             if count and stop is not StopReason.INTERRUPTED:
                 metrics = self.method.tell(designs, evaluation.rewards, evaluation.answer.weights)
+                if metrics is not None and metrics.restarted and isinstance(self._objective, Comparing):
+                    self._objective.begin_anew()
             told = True
         finally:
             self._record(designs, evaluation, metrics, best)
@@ -363,15 +365,14 @@ class Run:
             "known": {"reasons": list(standing.known.reasons.items()), "cost": standing.known.cost},
         }
         parts = {"run": State(arrays, data), "method": self.method.state()}
-        objective = self._remembering_objective()
-        if objective is not None:
-            parts["objective"] = objective.state()
+        if isinstance(self._objective, Resumable):
+            parts["objective"] = self._objective.state()
         return State.of_parts(parts)
 
-    def _remembering_objective(self) -> Resumable | None:
+    @property
+    def _objective(self) -> Any:
         task = self.evaluator.task
-        objective: Any = task.batch_objective or task.objective
-        return objective if isinstance(objective, Resumable) else None
+        return task.batch_objective or task.objective
 
     def restore(self, state: State) -> Standing:
         """Go back to a checkpoint; gives what to do next."""
@@ -389,9 +390,8 @@ class Run:
                 if data[key] != own:
                     raise CheckpointError(f"{where}: it was made with another {key}; use that of the run")
             self.method.restore(state.part("method"))
-            objective = self._remembering_objective()
-            if objective is not None:
-                objective.restore(state.part("objective"))
+            if isinstance(self._objective, Resumable):
+                self._objective.restore(state.part("objective"))
             self.evaluator.calls = int(data["calls"])
             self.evaluator.cost = float(data["cost"])
             self.evaluator.failure_count = int(data["failure_count"])

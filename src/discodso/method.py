@@ -24,6 +24,7 @@ class Metrics:
         kept: designs that taught.
         loss, entropy, gradient_norm: of the update; the entropy is the mean over the kept designs.
         shares: in the next batch, by who proposes: "policy", "variation" and "refinement".
+        restarted: whether the method begins anew after it.
     """
 
     quantile: float | None = None
@@ -32,6 +33,7 @@ class Metrics:
     entropy: float | None = None
     gradient_norm: float | None = None
     shares: Mapping[str, float] | None = None
+    restarted: bool = False
 
 
 class Method(Protocol):
@@ -84,6 +86,15 @@ class Resumable(Protocol):
 
     def restore(self, state: State) -> None:
         """Go back to a state; KeyError, TypeError or ValueError if it belongs to something else."""
+        ...
+
+
+@runtime_checkable
+class Comparing(Protocol):
+    """An objective that compares designs with earlier ones."""
+
+    def begin_anew(self) -> None:
+        """The method has begun anew: designs are no longer to be compared with those before."""
         ...
 
 

@@ -112,6 +112,7 @@ class Restarting:
             elites = both.best_distinct(self._settings.elites, self._elites.niche)
             self._elites = replace(self._elites, members=elites)
             self._begin(self.restarts + 1)
+            return replace(metrics or Metrics(), restarted=True)
         return metrics
 
     def _note(self, best: float, calls: int) -> None:

@@ -169,6 +169,11 @@ class RememberingTreeObjective(TreeObjective):
         assert self.standings is not None
         self.standings.restore(state)
 
+    def begin_anew(self) -> None:
+        """Trees of a fresh start race among themselves, or the best before would cut all of them at once."""
+        assert self.standings is not None
+        self.standings.clear()
+
 
 @njit(cache=True)
 def _link(

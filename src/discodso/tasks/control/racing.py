@@ -140,8 +140,13 @@ class Standings:
 
     def __init__(self, places: int, episodes: int) -> None:
         self.places = places
+        self._episodes = episodes
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all of them."""
         self._batch = -1  # the one that was rated last
-        self._now = self._before = Best(np.empty(0), np.empty(0, np.int64), np.empty((0, episodes)))
+        self._now = self._before = Best(np.empty(0), np.empty(0, np.int64), np.empty((0, self._episodes)))
 
     def best(self, batch: int) -> Best:
         """As they stand before a batch; `batch` is any number that only this batch has."""

@@ -43,6 +43,7 @@ TEST_SEEDS = range(1000)
 PRESETS = ("tuned", "paper")
 # Over common episodes means differ by less than their errors would allow, and the best of the run draw a line.
 _COMMON_RACES = Racing(margin=0.3, places=10, slack=0.0, alike=64)
+_LEAST_GAIN = 0.005  # of what a start has gained: less does not keep it from beginning anew
 TYPICAL_NODES = 13  # the tuned preset prefers trees of about this size, else most runs end with three nodes
 
 
@@ -116,8 +117,9 @@ def search_policy(
             "tuned", off for "paper".
         common_episodes: all trees meet the same N episodes, drawn once for the run, instead of fresh ones. That
             compares trees far better where returns are noisy, but the best fit those episodes a little: use many.
-        restart_after: after so many calls without a better design go on with a fresh network, by turns from
-            nothing and with the best trees of different structure so far, evaluated anew; None for never.
+        restart_after: after so many calls without a tree that is better by half a percent of what this start has
+            gained, go on with a fresh network, by turns from nothing and with the best trees of different
+            structure so far, evaluated anew; None for never.
         start_from: folders of earlier runs of this environment; their best trees are evaluated first, and learned
             from. A few short searches with few episodes find where to look, one with many then looks closely.
         trim: whether decisions of the winner that earn nothing are cut out at the end, on fresh episodes; by
@@ -211,7 +213,7 @@ def run_policy(
     searching: MethodSettings = chosen
     if table.restart_after is not None:
         recheck = getattr(chosen, "queue_recheck", 0) > 0
-        searching = RestartSettings(chosen, table.restart_after, recheck=recheck)
+        searching = RestartSettings(chosen, table.restart_after, recheck=recheck, least_gain=_LEAST_GAIN)
     race = _racing(table, chosen)
     interface, space = _space(table, plan.seed)
     tests = tuple(TEST_SEEDS if table.test_seeds is None else table.test_seeds)
