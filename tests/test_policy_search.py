@@ -144,6 +144,16 @@ def test_a_search_starts_from_the_best_trees_of_earlier_ones(tmp_path) -> None:
         search_policy("MountainCar-v0", calls=200, **own, start_from=tmp_path / "c")
 
 
+def test_with_restarts_races_are_patient_with_trees_that_are_not_the_best_yet() -> None:
+    """Until the first restart only the races differ, which keep 50 of the run instead of ten."""
+    own = {"calls": 600, "episodes": 40, "seed": 0, "common_episodes": True, "test_seeds": range(3)}
+    found = search_policy("MountainCar-v0", **own, restart_after=10_000)
+    patient = Racing(margin=0.3, places=50, slack=1.0, alike=64, share=0.2)
+    same = search_policy("MountainCar-v0", **own, racing=patient)
+    assert (found.search.top, found.episodes) == (same.search.top, same.episodes)
+    assert search_policy("MountainCar-v0", **own).episodes < found.episodes
+
+
 def test_a_target_ends_the_search() -> None:
     found = search_policy("CartPole-v1", calls=5000, episodes=5, seed=0, target=30)
     assert found.search.stop is StopReason.TARGET

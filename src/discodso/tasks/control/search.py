@@ -43,6 +43,8 @@ TEST_SEEDS = range(1000)
 PRESETS = ("tuned", "paper")
 # Over common episodes means differ by less than their errors would allow, and the best of the run draw a line.
 _COMMON_RACES = Racing(margin=0.3, places=10, slack=0.0, alike=64)
+# A search that may begin anew can afford trees that are not the best yet: other kinds of them survive.
+_PATIENT_RACES = replace(_COMMON_RACES, share=0.2, places=50, slack=1.0)
 _LEAST_GAIN = 0.005  # of what a start has gained: less does not keep it from beginning anew
 TYPICAL_NODES = 13  # the tuned preset prefers trees of about this size, else most runs end with three nodes
 
@@ -304,5 +306,7 @@ def _racing(table: PolicyTable, method: MethodSettings) -> Racing | None:
         own = given.model_dump()
         return Racing(**{**own, "share": share if given.share is None else given.share})
     wanted = table.preset == "tuned" if given is None else given
-    race = _COMMON_RACES if table.common_episodes else Racing()
-    return replace(race, share=share) if wanted else None
+    race = replace(_COMMON_RACES if table.common_episodes else Racing(), share=share)
+    if table.common_episodes and table.restart_after is not None:
+        race = replace(_PATIENT_RACES, share=max(share, _PATIENT_RACES.share))
+    return race if wanted else None
