@@ -6,7 +6,7 @@ REPORT := demo-report
 RUNS := $(addprefix $(REPORT)/,cartpole ladder equation bitstring)
 
 .PHONY: demo test test-browser test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression bench-executors \
-	bench-control bench-defaults policies reproduce clean help
+	bench-control bench-defaults bench-refinement bench-ablation policies reproduce clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -106,6 +106,14 @@ bench-bitstring: $(VENV)/installed  ## learning on the bitstring task, 5 seeds
 
 bench-defaults: $(VENV)/installed-baselines  ## the default beside the paper's settings, and what each part is worth (an hour)
 	$(BIN)/python benchmarks/defaults.py
+
+bench-refinement: $(VENV)/installed-bench  ## ways to refine values without derivatives (minutes)
+	$(BIN)/python benchmarks/refinement.py
+
+bench-ablation: $(VENV)/installed-bench  ## regression and tree policies without each part, regression beside pyoperon (hours)
+	$(BIN)/python benchmarks/regression.py
+	$(BIN)/python benchmarks/regression.py --ablation
+	$(BIN)/python benchmarks/trees.py
 
 clean:  ## remove what was built, the environment included
 	rm -rf $(VENV) $(REPORT) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -464,6 +464,6 @@ def test_points_of_a_frame_are_designs_and_back(where, seed):
 
 def test_bayesian_optimisation_beats_chance_on_few_calls():
     task = bitstring(4, alpha=0.9)
-    mine = [search(task, budget=35, method=BOSettings(initial=15), seed=s).best.reward for s in range(3)]
-    chance = [search(task, budget=35, method=RandomSettings(), seed=s).best.reward for s in range(3)]
+    mine = [search(task, budget=27, method=BOSettings(initial=15), seed=s).best.reward for s in range(3)]
+    chance = [search(task, budget=27, method=RandomSettings(), seed=s).best.reward for s in range(3)]
     assert np.mean(mine) >= np.mean(chance)

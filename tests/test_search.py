@@ -231,7 +231,7 @@ def test_the_same_seed_gives_the_same_run_in_another_process():
         "run",
         "bitstring",
         "--calls",
-        "3000",
+        "1000",
         "--seed",
         "11",
         "--json",
@@ -242,7 +242,7 @@ def test_the_same_seed_gives_the_same_run_in_another_process():
     ]
     from discodso.tasks.bitstring import bitstring
 
-    here = search(bitstring(seed=11), budget=3000, seed=11).to_dict()
+    here = search(bitstring(seed=11), budget=1000, seed=11).to_dict()
     for run in (*runs, here):
         run.pop("seconds")
         for row in run["history"]:

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
+from discodso.adam import Adam
 from discodso.allocation import (
     ELSEWHERE,
     POLICY,
@@ -186,7 +187,7 @@ class DisCo:
         weights, samples = seed_sequence(seed).spawn(2)
         self.policy = Policy(space, self.settings.policy, np.random.default_rng(weights))
         self._rng = np.random.default_rng(samples)
-        self._optimiser = torch.optim.Adam(self.policy.parameters(), lr=self.settings.learning_rate)
+        self._optimiser = Adam(self.policy.parameters(), self.settings.learning_rate)
         self._pool = Pool.empty(space)
         self._sources: Ints = np.empty(0, np.int64)  # of the designs in the pool
         self._origins = Origins(10 * self.batch_size)
@@ -311,9 +312,7 @@ class DisCo:
             f"policy/{name}": tensor.detach().numpy().copy()
             for name, tensor in self.policy.state_dict().items()
         }
-        for index, slots in self._optimiser.state_dict()["state"].items():
-            for name, tensor in slots.items():
-                arrays[f"optimiser/{index}/{name}"] = tensor.detach().numpy().copy()
+        arrays |= {f"optimiser/{name}": array for name, array in self._optimiser.to_arrays().items()}
         pools = {"pool": self._pool, "queue": self._elites.members, "waiting": self._elites.waiting}
         for place, pool in pools.items():
             arrays |= {f"{place}/{name}": array for name, array in pool.to_arrays().items()}
@@ -344,15 +343,7 @@ class DisCo:
             self.policy.load_state_dict(weights)
         except RuntimeError as error:  # of torch: several lines about missing keys and sizes
             raise ValueError("weights of another network") from error
-        slots: dict[int, dict[str, torch.Tensor]] = {}
-        parameters = list(self.policy.parameters())
-        for key, array in whole.part("optimiser").arrays.items():
-            index, name = key.split("/")
-            if array.shape not in (parameters[int(index)].shape, ()):
-                raise ValueError("an optimiser of another network")
-            slots.setdefault(int(index), {})[name] = torch.from_numpy(array.copy())
-        groups = self._optimiser.state_dict()["param_groups"]
-        self._optimiser.load_state_dict({"state": slots, "param_groups": groups})
+        self._optimiser.restore(whole.part("optimiser").arrays)
         self._pool, members, waiting = (
             Pool.of_arrays(self.space, whole.part(place).arrays) for place in ("pool", "queue", "waiting")
         )

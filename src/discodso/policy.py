@@ -187,12 +187,11 @@ class Policy(nn.Module):
         inputs = len(self.neighbours) * (self.tokens + 1) + self.with_position * self.positions
         cell = nn.LSTM if settings.cell == "lstm" else nn.GRU
         self.inputs = max(inputs, 1)
-        # Built without torch's own initialisation, which would draw from its global random stream.
-        blank: dict[str, Any] = {"device": "meta", "dtype": torch.float32}
-        self.recurrent = cell(self.inputs, settings.units, settings.layers, **blank).to_empty(device="cpu")
         outputs = 1 + settings.learn_scale + (settings.modes > 1)
         heads = self.tokens + self.parameters_count * settings.modes * outputs
-        self.heads = nn.Linear(settings.units, heads, **blank).to_empty(device="cpu")
+        with torch.random.fork_rng(devices=[]):  # torch fills them at first, from its global random stream
+            self.recurrent = cell(self.inputs, settings.units, settings.layers, dtype=torch.float32)
+            self.heads = nn.Linear(settings.units, heads, dtype=torch.float32)
         self.parameter_index = torch.from_numpy(space.library.parameter_index)
         self.distribution = self._choose_distribution(space)
         self._initialise(rng)
