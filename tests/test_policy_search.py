@@ -23,6 +23,7 @@ from discodso import (
 )
 from discodso.errors import DiscodsoError
 from discodso.rundir import designs_of
+from discodso.tasks.control.choice import _round
 from discodso.tasks.control.environments import as_environment, describe
 from discodso.tasks.control.episodes import open_runner
 from discodso.tasks.control.racing import Racing
@@ -72,6 +73,13 @@ def test_the_winner_is_chosen_on_fresh_episodes(found: PolicySearch) -> None:
 def test_many_episodes_for_a_call_do_not_make_the_choice_long(episodes: int, expected: int) -> None:
     found = search_policy("MountainCar-v0", calls=100, episodes=episodes, seed=0, test_seeds=range(3))
     assert {candidate.episodes for candidate in found.candidates} == {expected}
+
+
+@pytest.mark.parametrize(
+    ("episodes", "spent", "expected"), [(450, 1e4, 200), (600, 2e6, 400), (1000, 6.4e6, 1000), (30, 1e9, 30)]
+)
+def test_after_a_long_search_the_choice_takes_its_time(episodes: int, spent: float, expected: int) -> None:
+    assert _round(episodes, spent) == expected
 
 
 def test_calls_and_episodes_are_counted() -> None:

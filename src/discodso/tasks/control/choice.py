@@ -25,7 +25,9 @@ _FINALISTS = 10  # candidates that get more episodes
 _PERFECT = 30  # of those that tie for the first place with episodes that all end alike
 # Episodes for all, for the finalists, and for perfect ones, as multiples of N; for trimming likewise.
 _ROUNDS = (1, 10, 100)
-_MOST = 200  # counts as N here where N is more, else the choice takes longer than a search that races
+# Where N is more than the first of these, the choice counts N as that, or as the episodes of the search over the
+# second, if that is more: it takes about 300 N, and should not take longer than a search that races.
+_MOST, _PART = 200, 5000
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def choose_and_test(
     if result.best is None:
         reason = result.failures[0].reason if result.failures else result.sentence
         raise EvaluationError(f"no episode of {interface.environment} succeeded: {reason}")
-    rounds = _seeds(objective.episodes, seed)
+    rounds = _seeds(_round(objective.episodes, result.cost or 0.0), seed)
     candidates, spent = _validate(objective, result.top, objective.runner, rounds[:3])
     winner = candidates[0].policy
     if trimmed:
@@ -132,9 +134,14 @@ def choose_and_test(
     return PolicySearch(winner, returns, test_seeds, candidates, interface, result, spent, objective.space)
 
 
+def _round(episodes: int, spent: float) -> int:
+    """What counts as N, after a search that has taken so many episodes."""
+    return min(episodes, max(_MOST, int(spent) // _PART))
+
+
 def _seeds(episodes: int, seed: int) -> list[Ints]:
     """Of the three rounds of the choice, then of those of trimming."""
-    counts = np.array(2 * _ROUNDS) * min(episodes, _MOST)
+    counts = np.array(2 * _ROUNDS) * episodes
     return np.split(np.array(validation_seeds(seed, int(counts.sum())), np.int64), np.cumsum(counts)[:-1])
 
 
@@ -143,7 +150,7 @@ def _validate(
 ) -> tuple[tuple[Candidate, ...], int]:
     """Finalists on fresh seeds, best first, and the episodes that took.
 
-    All candidates get N episodes, 200 at most, the best of them ten times as many on other seeds; there the winner
+    All candidates get N episodes (see `_MOST`), the best of them ten times as many on other seeds; there the winner
     is chosen. At equal means the smaller tree goes first. Where that is the mean of episodes which all end alike,
     as those of perfect trees do, the smallest tree wins that ends a hundred times N more likewise.
     """
