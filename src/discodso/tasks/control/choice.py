@@ -150,9 +150,9 @@ def _validate(
 ) -> tuple[tuple[Candidate, ...], int]:
     """Finalists on fresh seeds, best first, and the episodes that took.
 
-    All candidates get N episodes (see `_MOST`), the best of them ten times as many on other seeds; there the winner
-    is chosen. At equal means the smaller tree goes first. Where that is the mean of episodes which all end alike,
-    as those of perfect trees do, the smallest tree wins that ends a hundred times N more likewise.
+    All candidates get N episodes (see `_MOST`), the best of them ten times as many on other seeds; there the
+    winner is chosen. At equal means the smaller tree goes first. Where that is the mean of episodes which all end
+    alike, as those of perfect trees do, the smallest tree wins that ends a hundred times N more likewise.
     """
     rewards: dict[TreePolicy, float] = {}
     for scored in top:
