@@ -32,7 +32,7 @@ TUNED_SEEDS = {"CartPole-v1": range(3), "MountainCar-v0": range(10), "Acrobot-v1
 TUNED = {
     "CartPole-v1": "--calls 10000",
     "MountainCar-v0": "--calls 20000 --episodes 200 --common-episodes",
-    "Acrobot-v1": "--calls 60000 --episodes 1000 --common-episodes --restart-after 3000",
+    "Acrobot-v1": "--calls 60000 --episodes 600 --restart-after 3000",
 }
 # Short searches over few episodes find where to look, one over many then looks closely.
 EXPLORE = "LunarLander-v3 --calls 9000 --episodes 32 --common-episodes --probe-ranges --workers 2"
