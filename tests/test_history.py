@@ -8,9 +8,20 @@ import numpy as np
 import pytest
 from spaces import mixed_sequence
 
-from discodso import Design, OpenSequence, RandomSettings, Space, Task, Token, search
-from discodso.curves import proposer_shares
+from discodso import (
+    Design,
+    DisCoSettings,
+    OpenSequence,
+    PolicySettings,
+    RandomSettings,
+    Space,
+    Task,
+    Token,
+    search,
+)
+from discodso.curves import batch_rewards, proposer_shares
 from discodso.history import is_sampled, token_use
+from discodso.restarts import RestartSettings
 from discodso.rundir import history_row, read_history
 
 
@@ -58,6 +69,21 @@ def test_a_history_tells_who_proposes(tmp_path):
     assert lines.names == ("policy", "variation", "refinement")
     assert lines.values[:, -1] == pytest.approx(list(shares[-1].values()))
     assert not proposer_shares(search(task, budget=100, preset="paper").history).names
+
+
+def test_a_history_tells_when_the_method_began_anew(tmp_path):
+    task = Task(mixed_sequence(), lambda design, seed: np.random.default_rng(seed).random(), stochastic=True)
+    method = RestartSettings(DisCoSettings(batch_size=20, policy=PolicySettings(units=4)), restart_after=60)
+    result = search(task, budget=500, method=method, out=tmp_path / "run")
+    after = [row.calls for row in result.history if row.restarted]
+    assert len(after) >= 2
+    assert min(np.diff([0, *after])) >= 60
+    rows = read_history(tmp_path / "run" / "history.jsonl")
+    assert tuple(rows) == result.history
+    assert batch_rewards(rows).restarts == tuple(after)
+    text = result.plot_rewards()._repr_svg_()
+    assert text.count("a fresh start") == 1
+    assert '"restarted"' not in json.dumps(result.history[0].to_dict())
 
 
 @pytest.mark.parametrize("shares", ["7", '{"a": "x"}', '{"a": true}', "[1]"])

@@ -14,7 +14,9 @@ import pytest
 from report_runs import EMOJI, IMAGE, NASTY, bitstrings, own_task, policy, regression
 
 import discodso
+from discodso import OpenSequence, RandomSettings, Space, Task, Token, search
 from discodso.reports.writing import write_report
+from discodso.restarts import RestartSettings
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))),
@@ -229,6 +231,19 @@ def test_the_comparison_shows_methods_and_statistics(browser, reports):
         assert section.locator("tbody th").all_inner_texts() == ["DisCo-DSO", "random search"]
         widths = section.locator(".bar").evaluate_all("bars => bars.map(b => parseFloat(b.style.width))")
         assert sum(widths) == pytest.approx(100)
+        assert watched.complaints == []
+
+
+def test_fresh_starts_are_drawn(browser, tmp_path):
+    task = Task(Space([Token("v", range=(0, 1))], OpenSequence(1, 3)), lambda design: -len(design))
+    method = RestartSettings(RandomSettings(20), restart_after=60)
+    result = search(task, budget=300, method=method, out=tmp_path / "run")
+    count = sum(row.restarted for row in result.history)
+    assert count >= 3
+    with Watched(browser) as watched:
+        page = watched.open(write_report([tmp_path / "run"], tmp_path / "report.html"))
+        assert page.locator(".restart").count() == count
+        assert page.get_by_text(f"the method began anew, {count} times").count() == 1
         assert watched.complaints == []
 
 

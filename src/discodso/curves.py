@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -84,18 +84,21 @@ class Curve:
 
 @dataclass(frozen=True)
 class Lines:
-    """Several lines over objective calls: values[i][j] belongs to names[i] and calls[j]; NaN for a gap."""
+    """Several lines over objective calls: values[i][j] belongs to names[i] and calls[j]; NaN for a gap.
+
+    `restarts` has the calls after which the method began anew.
+    """
 
     calls: Floats
     names: tuple[str, ...]
     values: Floats
+    restarts: tuple[int, ...] = ()
 
 
 def batch_rewards(rows: Sequence[HistoryRow]) -> Lines:
-    """Best so far, quantile and mean of each batch."""
-    return _lines(
-        rows, {"best so far": "best", "quantile of the batch": "quantile", "mean of the batch": "mean"}
-    )
+    """Best so far, quantile and mean of each batch, and the restarts."""
+    keys = {"best so far": "best", "quantile of the batch": "quantile", "mean of the batch": "mean"}
+    return replace(_lines(rows, keys), restarts=tuple(row.calls for row in rows if row.restarted))
 
 
 def lengths(rows: Sequence[HistoryRow]) -> Lines:

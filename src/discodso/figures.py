@@ -118,12 +118,15 @@ def learning(curves: Sequence[Curve], title: str = "", size: tuple[float, float]
 
 
 def lines(given: Lines, ylabel: str, title: str = "", size: tuple[float, float] = SIZE) -> Plot:
-    """Several lines over objective calls: lengths, rewards of batches, token shares."""
+    """Several lines over objective calls: lengths, rewards of batches, token shares; restarts as dotted ones."""
     with _axes(size, title) as (figure, axes):
         for number, (name, values) in enumerate(zip(given.names, given.values, strict=True)):
             rest = name == "all others"
             style: Any = {"color": REST if rest else _colour(number), "linestyle": _dashes(number)}
             axes.plot(given.calls, values, label=_plain(name), **style)
+        for number, calls in enumerate(given.restarts):
+            label = "a fresh start" if number == 0 else None
+            axes.axvline(calls, color=REST, linewidth=0.8, linestyle=":", label=label)
         axes.set(xlabel="objective calls", ylabel=ylabel)
         _legend(axes)
     return Plot(figure)

@@ -30,6 +30,7 @@ class HistoryRow:
         seconds: since the start.
         shares: of the next batch, by who proposes: policy, variation, refinement; None if all are the policy's.
         tokens: of some batches what their designs are made of, see `token_use`; None for the others.
+        restarted: whether the method begins anew after this batch.
     """
 
     calls: int
@@ -45,15 +46,18 @@ class HistoryRow:
     cost: float | None = None
     shares: Mapping[str, float] | None = None
     tokens: TokenUse | None = None
+    restarted: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; `shares` and `tokens` are left out where there is nothing."""
-        parts = ("shares", "tokens")
+        """For JSON; `shares`, `tokens` and `restarted` are left out where there is nothing."""
+        parts = ("shares", "tokens", "restarted")
         own: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in parts}
         if self.shares is not None:
             own["shares"] = dict(self.shares)
         if self.tokens is not None:
             own["tokens"] = {name: list(use) for name, use in self.tokens.items()}
+        if self.restarted:
+            own["restarted"] = True
         return own
 
 

@@ -297,6 +297,7 @@ class Run:
             cost=self.evaluator.measured_cost,
             shares=None if metrics is None else rounded_shares(metrics.shares),
             tokens=token_use(designs) if len(designs) and is_sampled(len(self.history) + 1) else None,
+            restarted=metrics is not None and metrics.restarted,
         )
         self.history.append(row)
         if self.folder is not None:

@@ -41,7 +41,7 @@ SETTINGS, ENVIRONMENT, HISTORY, TOP, LOCK = (
 )
 _PACKAGES = ("numpy", "scipy", "torch", "numba", "safetensors", "pydantic", "gymnasium", "distributed", "ray")
 _LOCK_ATTEMPTS = 30
-_ROW_KEYS = {field.name for field in fields(HistoryRow)} - {"shares", "tokens"}
+_ROW_KEYS = {field.name for field in fields(HistoryRow)} - {"shares", "tokens", "restarted"}
 _NEEDED_KEYS = {
     field.name for field in fields(HistoryRow) if field.default is MISSING
 }  # also in older folders
@@ -202,6 +202,7 @@ def history_row(line: bytes) -> HistoryRow | None:
     try:
         data = json_numbers(line)
         tokens, shares = data.pop("tokens", None), data.pop("shares", None)
+        restarted = data.pop("restarted", False) is True
         if not set(data) >= _NEEDED_KEYS or type(data["calls"]) is not int:
             return None
         data = {key: data[key] for key in _ROW_KEYS if key in data}
@@ -210,7 +211,7 @@ def history_row(line: bytes) -> HistoryRow | None:
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
     good = all(value is None or (type(value) in (int, float)) for value in data.values())
-    return HistoryRow(**data, shares=shares, tokens=use) if good else None
+    return HistoryRow(**data, shares=shares, tokens=use, restarted=restarted) if good else None
 
 
 def _numbers(values: Any) -> tuple[float, ...]:

@@ -197,6 +197,9 @@
         const a = Math.max(g.x0, options.diagonal[0]), b = Math.min(g.x1, options.diagonal[1]);
         svg.append(s("line", {class: "axis", x1: g.X(a), y1: g.Y(a), x2: g.X(b), y2: g.Y(b)}));
       }
+      for (const value of options.restarts || []) {
+        svg.append(s("line", {class: "restart", x1: g.X(value), x2: g.X(value), y1: g.top, y2: bottom}));
+      }
       for (const line of series) {
         if (line.low2) svg.append(s("path", {class: `band c${line.colour}`, d: band(line, line.low2, line.high2, g)}));
         if (line.low) svg.append(s("path", {class: `band c${line.colour}`, d: band(line, line.low, line.high, g)}));
@@ -340,7 +343,7 @@
     copy.removeAttribute("aria-hidden");
     copy.querySelector(".mark")?.remove();
     // Its own colours, those of the light page, so that it can stand in a paper.
-    const of = {text: ["fill"], line: ["stroke", "stroke-width"], path: ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity"], circle: ["fill", "stroke"]};
+    const of = {text: ["fill"], line: ["stroke", "stroke-width", "stroke-dasharray"], path: ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity"], circle: ["fill", "stroke"]};
     document.documentElement.classList.add("light");
     for (const [tag, names] of Object.entries(of)) {
       const from = svg.querySelectorAll(tag), to = copy.querySelectorAll(tag);
@@ -454,8 +457,10 @@
     const many = group.runs.length > 1;
     const first = chart({title: "Best reward", xLabel: "objective calls", yLabel: "best reward", fromZero: true, series: curveLines(group.curve, 0, many)});
     const note = many ? h("p", {class: "quiet"}, "Thin lines are single runs; the band is the 95 % bootstrap interval of their mean.") : null;
-    const rewards = chart({title: many ? "Rewards of the batches, best run" : "Rewards of the batches", xLabel: "objective calls", yLabel: "reward", fromZero: true, series: coloured(group.rewards, false)});
-    return [h("div", {class: "two"}, h("div", {}, first, note), rewards)];
+    const rewards = chart({title: many ? "Rewards of the batches, best run" : "Rewards of the batches", xLabel: "objective calls", yLabel: "reward", fromZero: true, series: coloured(group.rewards, false), restarts: group.rewards.restarts});
+    const count = group.rewards.restarts.length;
+    const starts = count ? h("p", {class: "quiet"}, `Dotted lines: the method began anew, ${count === 1 ? "once" : count + " times"}.`) : null;
+    return [h("div", {class: "two"}, h("div", {}, first, note), h("div", {}, rewards, starts))];
   };
   const front = (group) => {
     const own = group.front;

@@ -287,6 +287,7 @@ def _lines(lines: Lines) -> dict[str, Any]:
         "calls": _numbers(lines.calls),
         "names": list(lines.names),
         "values": [_numbers(own) for own in lines.values],
+        "restarts": list(lines.restarts),
     }
 
 
