@@ -57,6 +57,8 @@ def test_arrays_of_another_network_are_refused():
         Adam(own[1:], 0.01).restore(optimiser.to_arrays())
     with pytest.raises(ValueError, match="another network"):
         Adam(own[:1], 0.01).restore(optimiser.to_arrays())
+    with pytest.raises(ValueError, match="another network"):
+        Adam(own, 0.01).restore({**optimiser.to_arrays(), "0/step": np.array(np.inf)})
 
 
 def test_a_search_does_not_import_what_it_does_not_need():

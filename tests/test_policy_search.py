@@ -22,11 +22,13 @@ from discodso import (
     search_policy,
 )
 from discodso.errors import DiscodsoError
+from discodso.restarts import RestartSettings
 from discodso.rundir import designs_of
 from discodso.tasks.control.choice import _round
 from discodso.tasks.control.environments import as_environment, describe
 from discodso.tasks.control.episodes import open_runner
 from discodso.tasks.control.racing import Racing
+from discodso.tasks.control.search import tuned_settings
 from discodso.tasks.control.task import search_seeds, tree_space, validation_seeds
 from discodso.tasks.control.trimming import trim
 
@@ -160,6 +162,20 @@ def test_with_restarts_races_are_patient_with_trees_that_are_not_the_best_yet() 
     same = search_policy("MountainCar-v0", **own, racing=patient)
     assert (found.search.top, found.episodes) == (same.search.top, same.episodes)
     assert search_policy("MountainCar-v0", **own).episodes < found.episodes
+
+
+def test_tiny_gains_do_not_keep_a_start_going(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What counts as tiny is half a percent of what the start has gained; if it were nearly all, there would be
+    more starts."""
+    own = {"calls": 1500, "episodes": 5, "seed": 0, "racing": False, "test_seeds": range(3)}
+    found = search_policy("MountainCar-v0", **own, restart_after=200)
+    method = RestartSettings(tuned_settings(), 200, recheck=True, least_gain=0.005)
+    assert found.search.top == search_policy("MountainCar-v0", **own, method=method).search.top
+    monkeypatch.setattr("discodso.tasks.control.search._LEAST_GAIN", 0.9)
+    other = search_policy("MountainCar-v0", **own, restart_after=200)
+    assert sum(row.restarted for row in other.search.history) > sum(
+        row.restarted for row in found.search.history
+    )
 
 
 def test_a_target_ends_the_search() -> None:

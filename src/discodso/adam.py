@@ -62,10 +62,11 @@ class Adam:
         moments, steps = {}, {}
         for index in sorted({int(key.split("/")[0]) for key in arrays}):
             pair = arrays[f"{index}/exp_avg"], arrays[f"{index}/exp_avg_sq"]
-            if index >= len(self._parameters) or any(
-                own.shape != self._parameters[index].shape for own in pair
-            ):
+            count = arrays[f"{index}/step"]
+            if not 0 <= index < len(self._parameters) or not np.isfinite(count).all():
+                raise ValueError("an optimiser of another network")
+            if any(own.shape != self._parameters[index].shape for own in pair):
                 raise ValueError("an optimiser of another network")
             first, second = (torch.from_numpy(own.astype(np.float32)) for own in pair)
-            moments[index], steps[index] = (first, second), int(arrays[f"{index}/step"])
+            moments[index], steps[index] = (first, second), int(count)
         self._moments, self._steps = moments, steps
