@@ -28,23 +28,36 @@ TASK = bitstring(6, 0.5, "f1", 1)
 
 
 @pytest.mark.parametrize(
-    ("space", "mark"),
+    ("space", "mark", "sums"),
     [
-        (mixed_sequence(), "0992e6fb494ca55e"),
-        (decision_tree(), "b4712810d319b7e7"),
-        (bitstring().space, "f2e8119f3a4841a4"),
+        (
+            mixed_sequence(),
+            "87a9b49477950a49",
+            [37.587, 38.224, 35.117, 37.159, 46.824, 34.693, 33.429, 38.668],
+        ),
+        (
+            decision_tree(),
+            "28ff6ecac2c394f9",
+            [409.73, 391.926, 311.035, 472.84, 269.516, 429.002, 438.159, 328.098],
+        ),
+        (
+            bitstring().space,
+            "2dd4d0324d84f6c6",
+            [364.233, 371.09, 370.283, 390.188, 365.315, 381.642, 377.578, 381.292],
+        ),
     ],
     ids=["mixed sequence", "decision tree", "bitstring"],
 )
-def test_the_papers_preset_asks_for_the_designs_that_it_always_did(space, mark):
-    """Marks from before there was another preset."""
-    method, seen = DisCo(space, preset("paper"), seed=7), hashlib.sha256()
+def test_the_papers_preset_asks_for_the_designs_that_it_always_did(space, mark, sums):
+    """The same tokens in every batch, and the same values but for the last digits, in which processors differ."""
+    method, seen, found = DisCo(space, preset("paper"), seed=7), hashlib.sha256(), []
     for _ in range(8):
         batch = method.ask()
         seen.update(np.ascontiguousarray(batch.tokens).tobytes())
-        seen.update(np.round(np.nan_to_num(batch.values), 6).tobytes())
+        found.append(float(np.nansum(batch.values)))
         method.tell(batch, np.nansum(np.tanh(batch.values), axis=1) - 0.1 * batch.lengths)
     assert seen.hexdigest()[:16] == mark
+    assert found == pytest.approx(sums, abs=0.002)
 
 
 def test_the_papers_preset_is_disco_as_it_is():
@@ -107,9 +120,10 @@ def test_the_default_is_resumed_exactly(tmp_path, overlap, noisy):
         return -sum((v - 0.7) ** 2 for v in design.values if v is not None) + 0.01 * noisy * (seed % 97)
 
     task = Task(decision_tree(), objective, stochastic=noisy)
-    whole = search(task, budget=1500, seed=3, overlap=overlap)
+    options = {"seed": 3, "overlap": overlap, "confirm_calls": 0}  # test_confirmation.py has the race
+    whole = search(task, budget=1500, **options)
     for budget in (250, 777):
-        search(task, budget=budget, seed=3, overlap=overlap, out=tmp_path / str(budget))
+        search(task, budget=budget, **options, out=tmp_path / str(budget))
         resumed = resume(tmp_path / str(budget), budget=1500, task=task)
         assert resumed.top == whole.top
         assert [row.best for row in resumed.history] == [row.best for row in whole.history]

@@ -20,9 +20,9 @@ from discodso.baselines.random_search import RandomSettings
 from discodso.design import Design
 from discodso.disco import DisCoSettings
 from discodso.errors import DeclarationError, InvalidDesignError, SettingsError
-from discodso.loop import Limits, Plan
 from discodso.method import MethodSettings
 from discodso.methods import method_kind
+from discodso.plan import Limits, Plan
 from discodso.policy import PolicySettings
 from discodso.presets import PRESETS, Preset, preset
 from discodso.rundir import read_settings
@@ -153,6 +153,7 @@ class RunTable(Table):
     checkpoint_seconds: float = Field(default=60.0, ge=0, allow_inf_nan=False)
     design_seconds: float | None = Field(default=None, gt=0)
     chunk_size: int | None = Field(default=None, ge=1)
+    confirm_calls: int | None = Field(default=None, ge=0)
     initial_designs: list[str] = []
 
 

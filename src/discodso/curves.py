@@ -20,7 +20,8 @@ class Track:
     """The best reward of one run over its objective calls.
 
     Attributes:
-        calls, best: float[n], rising; from calls[i] on the best reward is best[i].
+        calls, best: float[n]; from calls[i] on the best reward is best[i]. It falls where a noisy search evaluates
+            its best designs again.
         settled: whether the run could get no better, having reached its target: its line goes on level.
     """
 
@@ -157,6 +158,7 @@ def thinned(count: int, points: int = POINTS) -> Ints:
 
 
 def _lines(rows: Sequence[HistoryRow], keys: dict[str, str]) -> Lines:
+    rows = [row for row in rows if not row.confirming]
     kept = [rows[place] for place in thinned(len(rows)).tolist()] if rows else []
     calls = np.array([row.calls for row in kept], dtype=np.float64)
     values = np.array([[getattr(row, key) for row in kept] for key in keys.values()], dtype=np.float64)
@@ -167,7 +169,7 @@ def _lines(rows: Sequence[HistoryRow], keys: dict[str, str]) -> Lines:
 
 def _sampled(rows: Sequence[HistoryRow]) -> list[HistoryRow]:
     """Rows with token use, evenly spaced in calls as far as there are any."""
-    having = [row for row in rows if row.tokens is not None]
+    having = [row for row in rows if row.tokens is not None and not row.confirming]
     if len(having) <= POINTS:
         return having
     calls = np.array([row.calls for row in having])

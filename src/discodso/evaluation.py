@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,15 @@ from discodso.design import DesignBatch
 from discodso.dispatch import Dispatcher, Executor, Flight
 from discodso.errors import EvaluationError
 from discodso.method import Resumable
-from discodso.objective_calls import Answer, Measured, Outcome, answer_at_once, answer_rows, call_objective
+from discodso.objective_calls import (
+    NOTHING_KNOWN,
+    Answer,
+    Measured,
+    Outcome,
+    answer_at_once,
+    answer_rows,
+    call_objective,
+)
 from discodso.objective_calls import Rows as _Rows
 from discodso.result import Failure
 from discodso.task import Task
@@ -63,9 +72,6 @@ class Begun:
     end: int
     seeds: NDArray[np.uint64] | None
     flight: Flight | None
-
-
-NOTHING_KNOWN = Answer(np.empty(0), {})
 
 
 def child_seeds(seed: np.random.SeedSequence, first: int, count: int) -> NDArray[np.uint64]:
@@ -131,6 +137,15 @@ class Evaluator:
         self._dispatcher = (
             None if executor is None or stays else Dispatcher(task, executor, design_seconds, chunk_size)
         )
+
+    def counts(self) -> dict[str, float]:
+        """What was counted so far, for JSON."""
+        return {"calls": self.calls, "cost": self.cost, "failure_count": self.failure_count}
+
+    def take_counts(self, counts: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self.calls, self.failure_count = int(counts["calls"]), int(counts["failure_count"])
+        self.cost = float(counts["cost"])
 
     @property
     def measured_cost(self) -> float | None:

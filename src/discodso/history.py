@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ class HistoryRow:
         shares: of the next batch, by who proposes: policy, variation, refinement; None if all are the policy's.
         tokens: of some batches what their designs are made of, see `token_use`; None for the others.
         restarted: whether the method begins anew after this batch.
+        confirming: whether this batch evaluated the best designs again, to choose the winner of a noisy search.
     """
 
     calls: int
@@ -47,18 +48,45 @@ class HistoryRow:
     shares: Mapping[str, float] | None = None
     tokens: TokenUse | None = None
     restarted: bool = False
+    confirming: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; `shares`, `tokens` and `restarted` are left out where there is nothing."""
-        parts = ("shares", "tokens", "restarted")
+        """For JSON; `shares`, `tokens`, `restarted` and `confirming` are left out where there is nothing."""
+        parts = ("shares", "tokens", "restarted", "confirming")
         own: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in parts}
         if self.shares is not None:
             own["shares"] = dict(self.shares)
         if self.tokens is not None:
             own["tokens"] = {name: list(use) for name, use in self.tokens.items()}
-        if self.restarted:
-            own["restarted"] = True
+        own |= {name: True for name in ("restarted", "confirming") if getattr(self, name)}
         return own
+
+    @classmethod
+    def from_dict(cls, data: Any) -> HistoryRow:
+        """Inverse of `to_dict`, which passes over other keys; TypeError, ValueError or AttributeError for anything
+        else."""
+        numbers = {name: data[name] for name in _NUMBERS if name in data}
+        plain = all(value is None or type(value) in (int, float) for value in numbers.values())
+        if not plain or not numbers.keys() >= _NEEDED or type(numbers["calls"]) is not int:
+            raise ValueError("numbers of a history row that are missing or are none")
+        shares, tokens = data.get("shares"), data.get("tokens")
+        return cls(
+            **numbers,
+            shares=None if shares is None else dict(zip(shares, _floats(shares.values()), strict=True)),
+            tokens=None if tokens is None else {name: _floats(use) for name, use in tokens.items()},
+            restarted=data.get("restarted") is True,
+            confirming=data.get("confirming") is True,
+        )
+
+
+_NUMBERS = {field.name for field in fields(HistoryRow)} - {"shares", "tokens", "restarted", "confirming"}
+_NEEDED = {field.name for field in fields(HistoryRow) if field.default is MISSING}  # also in older folders
+
+
+def _floats(values: Any) -> tuple[float, ...]:
+    if not values or any(type(value) not in (int, float) for value in values):
+        raise TypeError("shares or quantiles that are no numbers")
+    return tuple(map(float, values))
 
 
 def rounded_shares(shares: Mapping[str, float] | None) -> Mapping[str, float] | None:

@@ -3,13 +3,16 @@
 A checkpoint is the state between two batches. A batch that was cut short, by a budget or by Ctrl-C, is kept with
 it: its designs, and the answers that there are. A resumed run finishes that batch first, so that it goes the way
 that it would have gone with the larger budget, or without the interrupt.
+
+A noisy search may end with a race of its best designs (see `confirmation`). Its calls are counted and seeded
+apart, so that a run whose budget is raised afterwards goes the same way; a checkpoint holds it beside the search.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +20,14 @@ import numpy as np
 from discodso import checkpoint
 from discodso.arrays import Floats
 from discodso.callbacks import Callbacks, RunInfo
-from discodso.checks import require, require_integer, require_number
-from discodso.design import Design, DesignBatch
+from discodso.confirmation import CANDIDATES, Confirmation, Race
+from discodso.design import DesignBatch
 from discodso.errors import CheckpointError, DeadEndError, DiscodsoError, ExecutorError, TrainingError
-from discodso.evaluation import NOTHING_KNOWN, Begun, Evaluation, Evaluator
+from discodso.evaluation import Begun, Evaluation, Evaluator
 from discodso.history import HistoryRow, is_sampled, rounded_shares, token_use
 from discodso.method import Comparing, Method, Metrics, Refining, Resumable
-from discodso.objective_calls import Answer
+from discodso.objective_calls import NOTHING_KNOWN, Answer
+from discodso.plan import Plan
 from discodso.result import Failure, Ranking, Result, Scored, StopReason
 from discodso.rundir import RunFolder
 from discodso.space import Space
@@ -32,57 +36,6 @@ from discodso.state import Arrays, State, batch_arrays, batch_of
 KIND = "search"
 _FAILURES_KEPT = 100
 _SHOW_SECONDS = 2.0  # between two improvements that are shown in the folder before the next checkpoint
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When to stop.
-
-    Args:
-        budget: objective calls.
-        target: a reward that is good enough.
-        patience: objective calls without a better design.
-        time_limit: seconds.
-    """
-
-    budget: int
-    target: float | None = None
-    patience: int | None = None
-    time_limit: float | None = None
-
-    def __post_init__(self) -> None:
-        require_integer("budget", self.budget, 1)
-        if self.patience is not None:
-            require_integer("patience", self.patience, 1)
-        if self.target is not None:
-            require_number("target", self.target)
-        if self.time_limit is not None:
-            require_number("time_limit", self.time_limit, above=0)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """All that decides a run beside its task, method and executor; `search` explains the fields."""
-
-    limits: Limits
-    seed: int = 0
-    top: int = 10
-    raise_on_failure: bool = False
-    overlap: bool = False
-    checkpoint_seconds: float = 60.0
-    design_seconds: float | None = None
-    chunk_size: int | None = None
-
-    def __post_init__(self) -> None:
-        require_integer("top", self.top, 1)
-        require_integer("seed", self.seed, 0)
-        require_number("checkpoint_seconds", self.checkpoint_seconds, least=0)
-        require("overlap", self.overlap, isinstance(self.overlap, (bool, np.bool_)), "True or False")
-
-    def to_record(self) -> dict[str, Any]:
-        """For settings.toml."""
-        own = {key: value for key, value in asdict(self).items() if key != "limits"}
-        return {**asdict(self.limits), **own}
 
 
 @dataclass(frozen=True)
@@ -108,6 +61,7 @@ class Run:
         plan: Plan,
         method: Method,
         evaluator: Evaluator,
+        confirmer: Evaluator,
         callbacks: Callbacks,
         folder: RunFolder | None,
     ) -> None:
@@ -117,12 +71,18 @@ class Run:
         self.evaluator = evaluator
         self.callbacks = callbacks
         self.folder: RunFolder | None = None
-        self.ranking = Ranking(plan.top, evaluator.task.stochastic)
+        self.confirmer = confirmer  # evaluates in the race at the end
+        self._race: Race | None = None  # the last one, of this run or of the checkpoint
+        self._confirming = False
+        self._kept_calls = plan.confirm_calls or 0  # for the race
+        kept = max(plan.top, CANDIDATES) if self._kept_calls else plan.top
+        self.ranking = Ranking(kept, evaluator.task.stochastic, cautious=self._kept_calls > 0)
         self.history: list[HistoryRow] = []
         self.failures: list[Failure] = []
         self.started = time.monotonic()
         self._saved = self._shown = self.started
         self._lost = ""
+        self._search_state = State()  # of the last checkpoint
         if folder is not None:
             self.write_to(folder)
 
@@ -139,19 +99,32 @@ class Run:
         """The space that is searched."""
         return self.evaluator.task.space
 
+    @property
+    def calls(self) -> int:
+        """All objective calls so far."""
+        return self.evaluator.calls + self.confirmer.calls
+
+    @property
+    def _search_budget(self) -> int:
+        """What is not kept for the race, nor was spent on one before; where one has begun at least up to there."""
+        raced = self.confirmer.calls if self._race is None else int(self._race.counts["calls"])
+        left = self.limits.budget - self._kept_calls - raced
+        return left if self._race is None else max(left, self._race.after)
+
     # --------------------------------------------------------------------------------------------- the loop
 
     def execute(self, standing: Standing, resumed: bool = False) -> Result:
         """Run until a limit is reached; the result has everything found."""
         task = self.evaluator.task
-        done = self.evaluator.calls
-        info = RunInfo(task.name, self.limits.budget, self.plan.seed, done, task.cost_unit)
+        info = RunInfo(task.name, self.limits.budget, self.plan.seed, self.calls, task.cost_unit)
         self.callbacks("start", info)
         if not resumed:
             self._save(standing)
         between = resumed and not len(standing.known.rewards)
         stop = self._limit_reached() if between else None
         stop, detail = (stop, self._detail()) if stop is not None else self._until_stopped(standing)
+        if self._kept_calls and stop in _CONFIRMED:
+            stop = self._confirm() or stop
         result = self.result(stop, detail)
         if self.folder is not None:
             self.folder.write_top(_summary(result))
@@ -191,10 +164,14 @@ class Run:
                 self.evaluator.abandon(begun)
 
     def _begin(self, designs: DesignBatch, known: Answer) -> Begun:
-        room = self.limits.budget - self.evaluator.calls - len(known.rewards)
+        room = self._search_budget - self.evaluator.calls - len(known.rewards)
         if len(known.rewards):  # of a run that had stopped within this batch, perhaps for good
             best = max((r for r in known.rewards.tolist() if np.isfinite(r)), default=-np.inf)
             room = 0 if self._stop_inside_batch(best) else room
+        race = self._race
+        if race is not None and room > 0 and self.evaluator.calls + len(known.rewards) >= race.after:
+            self.confirmer.take_counts(race.counts)  # the search goes on behind it
+            self._race = None
         return self.evaluator.begin(designs, room, known)
 
     def _detail(self) -> str:
@@ -206,7 +183,7 @@ class Run:
 
     def _evaluate(self, begun: Begun, ahead: DesignBatch | None) -> Evaluation:
         """Finish an evaluation, and let the task refine what the method picks."""
-        before = self._counts()
+        before = self.evaluator.counts()
         evaluation = self.evaluator.finish(begun, self._stop_inside_batch)
         task, method = self.evaluator.task, self.method
         short = len(evaluation.rewards) < len(begun.designs)
@@ -214,7 +191,7 @@ class Run:
         if not (short or task.refine is None or evaluation.interrupted) and isinstance(method, Refining):
             rows = method.to_refine(evaluation.designs, _usable(evaluation))
         each = method.refine_calls if isinstance(method, Refining) else 0
-        room = self.limits.budget - self.evaluator.calls
+        room = self._search_budget - self.evaluator.calls
         if len(rows) and self._stop_inside_batch(float(_usable(evaluation).max())):
             room = 0
         standing = Standing(begun.designs, evaluation.answer, ahead)
@@ -256,19 +233,61 @@ class Run:
             self._save(Standing(current=ahead))
         return stop, following
 
+    def _confirm(self) -> StopReason | None:
+        """Let the best designs race on fresh seeds; gives why that was cut short, if it was."""
+        self._confirming = True
+        race, after = self._race, self.evaluator.calls
+        if race is None or race.after != after:
+            calls = min(self._kept_calls, self.limits.budget - self.calls)
+            field = Confirmation.of(self.ranking.top, calls)
+            race = Race(field, after, self.confirmer.counts())
+        self._race = race
+        self.confirmer.take_counts(race.counts)
+        for row in race.rows:  # of a run that goes on
+            self._write(row)
+        while (designs := race.state.batch(self.space)) is not None:
+            begun = self.confirmer.begin(designs, len(designs) - len(race.known.rewards), race.known)
+            try:
+                evaluation = self.confirmer.finish(begun, lambda _: self._out_of_time())
+            except ExecutorError as error:
+                self._lost = str(error)
+                return StopReason.EXECUTOR
+            count = len(evaluation.rewards)
+            whole = count == len(designs)
+            if not whole:
+                self._save_search(replace(race, known=evaluation.answer))
+            failures = [replace(failure, call=after + failure.call) for failure in evaluation.failures]
+            self._race = replace(
+                race,
+                state=race.state.told(evaluation.rewards, evaluation.answer.weights),
+                counts=self.confirmer.counts(),
+                failures=(*race.failures, *failures)[:_FAILURES_KEPT],
+                known=NOTHING_KNOWN,
+            )
+            row = self._row(evaluation.designs, evaluation, None)
+            self._race = race = replace(self._race, rows=(*race.rows, row))
+            self._write(row)
+            self.callbacks("batch", row, self.standings)
+            if not whole:
+                return StopReason.INTERRUPTED if evaluation.interrupted else StopReason.TIME
+            self._save_search(race)
+        return None
+
     def _stop_inside_batch(self, reward: float) -> bool:
         reached = self.limits.target is not None and reward >= self.limits.target
         return reached or self._out_of_time()
 
     def _out_of_time(self) -> bool:
         limit = self.limits.time_limit
+        if limit is not None and not self._confirming:  # a share of it is for the race, as of the calls
+            limit *= 1 - self._kept_calls / self.limits.budget
         return limit is not None and time.monotonic() - self.started >= limit
 
     def _limit_reached(self) -> StopReason | None:
         best = self.ranking.best
         if best is not None and self.limits.target is not None and best.reward >= self.limits.target:
             return StopReason.TARGET
-        if self.evaluator.calls >= self.limits.budget:
+        if self.evaluator.calls >= self._search_budget:
             return StopReason.BUDGET
         if self._out_of_time():
             return StopReason.TIME
@@ -280,11 +299,21 @@ class Run:
     def _record(
         self, designs: DesignBatch, evaluation: Evaluation, metrics: Metrics | None, before: Scored | None
     ) -> None:
+        row = self._row(designs, evaluation, metrics)
+        self._write(row)
+        best = self.standings.best
+        if best is not None and (before is None or best.reward > before.reward):
+            if self.folder is not None and time.monotonic() - self._shown >= _SHOW_SECONDS:
+                self._write_top(self.folder)  # for whoever is watching the folder
+            self.callbacks("improvement", best, row)
+        self.callbacks("batch", row, self.ranking)
+
+    def _row(self, designs: DesignBatch, evaluation: Evaluation, metrics: Metrics | None) -> HistoryRow:
         rewards: Floats = evaluation.rewards[~evaluation.failed]
         lengths = designs.design_lengths()
-        best = self.ranking.best
-        row = HistoryRow(
-            calls=self.evaluator.calls,
+        best = self.standings.best
+        return HistoryRow(
+            calls=self.calls,
             best=None if best is None else best.reward,
             batch_best=float(rewards.max()) if len(rewards) else None,
             mean=float((rewards / len(rewards)).sum()) if len(rewards) else None,
@@ -292,36 +321,50 @@ class Run:
             entropy=None if metrics is None else metrics.entropy,
             mean_length=float(lengths.mean()) if len(lengths) else None,
             max_length=int(lengths.max()) if len(lengths) else None,
-            failures=self.evaluator.failure_count,
+            failures=self._failure_count,
             seconds=time.monotonic() - self.started,
-            cost=self.evaluator.measured_cost,
+            cost=self._cost,
             shares=None if metrics is None else rounded_shares(metrics.shares),
             tokens=token_use(designs) if len(designs) and is_sampled(len(self.history) + 1) else None,
             restarted=metrics is not None and metrics.restarted,
+            confirming=self._confirming,
         )
+
+    def _write(self, row: HistoryRow) -> None:
         self.history.append(row)
         if self.folder is not None:
             self.folder.append(row)
-        if best is not None and (before is None or best.reward > before.reward):
-            if self.folder is not None and time.monotonic() - self._shown >= _SHOW_SECONDS:
-                self._write_top(self.folder)  # for whoever is watching the folder
-            self.callbacks("improvement", best, row)
-        self.callbacks("batch", row, self.ranking)
+
+    @property
+    def standings(self) -> Ranking:
+        """The best designs: those of the race, once it has told something."""
+        raced = self._race.state.ranked if self._race is not None and self._confirming else ()
+        return Ranking.of(raced) if raced else self.ranking
+
+    @property
+    def _failure_count(self) -> int:
+        return self.evaluator.failure_count + self.confirmer.failure_count
+
+    @property
+    def _cost(self) -> float | None:
+        own = self.evaluator.measured_cost
+        return None if own is None else own + self.confirmer.cost
 
     def result(self, stop: StopReason, detail: str) -> Result:
         """Everything found so far."""
+        raced = self._race.failures if self._race is not None and self._confirming else ()
         return Result(
-            best=self.ranking.best,
-            top=self.ranking.top,
+            best=self.standings.best,
+            top=self.standings.top[: self.plan.top],
             history=tuple(self.history),
-            calls=self.evaluator.calls,
-            failure_count=self.evaluator.failure_count,
-            failures=tuple(self.failures),
+            calls=self.calls,
+            failure_count=self._failure_count,
+            failures=(*self.failures, *raced)[:_FAILURES_KEPT],
             stop=stop,
             detail=detail,
             seconds=time.monotonic() - self.started,
             seed=int(self.plan.seed),
-            cost=self.evaluator.measured_cost,
+            cost=self._cost,
         )
 
     # ------------------------------------------------------------------------------------------ checkpoints
@@ -329,17 +372,23 @@ class Run:
     def _save_is_due(self) -> bool:
         return time.monotonic() - self._saved >= self.plan.checkpoint_seconds
 
-    def _counts(self) -> dict[str, float]:
-        e = self.evaluator
-        return {"calls": e.calls, "cost": e.cost, "failure_count": e.failure_count}
-
     def _save(self, standing: Standing, counts: dict[str, float] | None = None) -> None:
         if self.folder is None:
             return
-        self.folder.sync()
-        checkpoint.save(self.folder.path, self._state(standing, counts or self._counts()), KIND)
-        self._write_top(self.folder)
+        self._search_state = self._state(standing, counts or self.evaluator.counts())
+        self._save_search(self._race)
         self._saved = time.monotonic()
+
+    def _save_search(self, race: Race | None) -> None:
+        """The search as it stood at the last checkpoint, and the race beside it."""
+        if self.folder is None:
+            return
+        state = self._search_state
+        self.folder.sync()
+        checkpoint.save(
+            self.folder.path, state if race is None else state.with_part("race", race.to_state()), KIND
+        )
+        self._write_top(self.folder)
 
     def _write_top(self, folder: RunFolder) -> None:
         folder.write_top({**_summary(self.result(StopReason.BUDGET, "")), **_STILL_RUNNING})
@@ -347,9 +396,7 @@ class Run:
 
     def _state(self, standing: Standing, counts: dict[str, float]) -> State:
         assert isinstance(self.method, Resumable)
-        arrays: Arrays = {"known/rewards": standing.known.rewards.copy()}
-        if standing.known.weights is not None:
-            arrays["known/weights"] = standing.known.weights.copy()
+        arrays: Arrays = {}
         for place, designs in (("current", standing.current), ("ahead", standing.ahead)):
             if designs is not None:
                 arrays |= {f"{place}/{name}": array for name, array in batch_arrays(designs).items()}
@@ -361,11 +408,12 @@ class Run:
             "space": space_mark(self.space),
             "method": type(self.method).__name__,
             "task": self.evaluator.task.name,
-            "top": [scored.to_dict() for scored in self.ranking.top],
-            "failures": [[f.call, f.design.to_dict(), f.reason] for f in self.failures],
-            "known": {"reasons": list(standing.known.reasons.items()), "cost": standing.known.cost},
+            **self.ranking.state(),
+            "raced": self.confirmer.counts(),
+            "failures": [failure.to_record() for failure in self.failures],
         }
-        parts = {"run": State(arrays, data), "method": self.method.state()}
+        run = State(arrays, data).with_part("known", standing.known.to_state())
+        parts = {"run": run, "method": self.method.state()}
         if isinstance(self._objective, Resumable):
             parts["objective"] = self._objective.state()
         return State.of_parts(parts)
@@ -393,24 +441,22 @@ class Run:
             self.method.restore(state.part("method"))
             if isinstance(self._objective, Resumable):
                 self._objective.restore(state.part("objective"))
-            self.evaluator.calls = int(data["calls"])
-            self.evaluator.cost = float(data["cost"])
-            self.evaluator.failure_count = int(data["failure_count"])
-            self.failures = [Failure(int(c), Design.from_dict(d), str(r)) for c, d, r in data["failures"]]
-            self.ranking.restore(Scored.from_dict(scored) for scored in data["top"])
-            reasons = {int(row): str(reason) for row, reason in data["known"]["reasons"]}
-            known = Answer(
-                run.arrays["known/rewards"],
-                reasons,
-                float(data["known"]["cost"]),
-                weights=run.arrays.get("known/weights"),
-            )
+            self.evaluator.take_counts(data)
+            if "raced" in data:  # not in older folders
+                self.confirmer.take_counts(data["raced"])
+            self.failures = [Failure.from_record(failure) for failure in data["failures"]]
+            self.ranking.restore(data)
+            known = Answer.from_state(run.part("known"))
             if not self.evaluator.task.rows_independent:
                 # The rest of the batch has a say in these rewards: all of it is rated again.
                 known = NOTHING_KNOWN
             current, ahead = (self._designs(run.arrays, place) for place in ("current", "ahead"))
             self.started = time.monotonic() - float(data["seconds"])
             rows = int(data["rows"])
+            race = Race.from_state(state.part("race")) if "race" in state.data else None
+            if race is not None and not self.evaluator.task.rows_independent:
+                race = replace(race, known=NOTHING_KNOWN)
+            self._race, self._search_state = race, state
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{where} this run: {error}") from None
         self.history = self.folder.take_history(rows)
@@ -426,6 +472,15 @@ def _usable(evaluation: Evaluation) -> Floats:
     return np.where(evaluation.failed, -np.inf, evaluation.rewards)
 
 
+# Ends of a search after which there is still a race.
+_CONFIRMED = {
+    StopReason.BUDGET,
+    StopReason.TARGET,
+    StopReason.TIME,
+    StopReason.PATIENCE,
+    StopReason.TRAINING,
+    StopReason.DEAD_END,
+}
 _STILL_RUNNING: dict[str, Any] = {"stop": None, "stop_sentence": None, "detail": ""}
 
 

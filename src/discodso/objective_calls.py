@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discodso.arrays import Floats, Ints
 from discodso.design import Design, DesignBatch
+from discodso.state import State
 from discodso.task import Task
 
 Outcome = float | str  # a reward, or the reason why there is none
@@ -112,6 +113,23 @@ class Answer:
     def failed(cls, count: int, reason: str, broken: bool = False) -> Answer:
         """All designs failed for one reason."""
         return cls(np.full(count, math.nan), dict.fromkeys(range(count), reason), 0.0, broken)
+
+    def to_state(self) -> State:
+        """For a checkpoint."""
+        arrays = {"rewards": self.rewards.copy()}
+        if self.weights is not None:
+            arrays["weights"] = self.weights.copy()
+        return State(arrays, {"reasons": [list(pair) for pair in self.reasons.items()], "cost": self.cost})
+
+    @classmethod
+    def from_state(cls, state: State) -> Answer:
+        """Inverse of `to_state`; KeyError, TypeError or ValueError for anything else."""
+        reasons = {int(row): str(reason) for row, reason in state.data["reasons"]}
+        rewards, weights = state.arrays["rewards"], state.arrays.get("weights")
+        return cls(rewards, reasons, float(state.data["cost"]), weights=weights)
+
+
+NOTHING_KNOWN = Answer(np.empty(0), {})
 
 
 def answer_rows(task: Task, rows: Rows, limit: float | None) -> Answer:

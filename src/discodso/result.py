@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from html import escape
@@ -41,23 +41,52 @@ class Scored:
         reward: the mean of all its evaluations, if there were several.
         call: number of the objective call that first gave it, counted from 1.
         weight: the evidence behind the reward: evaluations, or what the task counts, such as episodes.
+        evaluations: how many.
+        spread: their squared distances from the mean, by weight, in all.
     """
 
     design: Design
     reward: float
     call: int
     weight: float = 1.0
+    evaluations: int = 1
+    spread: float = 0.0
+
+    @property
+    def error(self) -> float | None:
+        """Standard error of the reward, None after a single evaluation."""
+        if self.evaluations < 2:
+            return None
+        return math.sqrt(self.spread / (self.evaluations - 1) / self.weight)
+
+    @property
+    def cautious_reward(self) -> float:
+        """The reward, less its error where there is one."""
+        return self.reward - (self.error or 0.0)
+
+    def reward_text(self, form: str = ".6g") -> str:
+        """The reward, with its error where there is one."""
+        return f"{self.reward:{form}}" + ("" if self.error is None else f" ± {self.error:.2g}")
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        own = {"reward": self.reward, "call": self.call, "weight": self.weight}
+        own: dict[str, Any] = {"reward": self.reward, "call": self.call, "weight": self.weight}
+        if self.evaluations > 1:
+            own |= {"evaluations": self.evaluations, "spread": self.spread, "error": self.error}
         return {**own, "design": self.design.to_dict()}
 
     def joined(self, other: Scored) -> Scored:
-        """With the evidence of another evaluation of the same design."""
+        """With the evidence of more evaluations of the same design."""
         weight = self.weight + other.weight
         reward = (self.reward * self.weight + other.reward * other.weight) / weight
-        return replace(self, reward=reward, weight=weight)
+        between = self.weight * other.weight / weight * (self.reward - other.reward) ** 2
+        return replace(
+            self,
+            reward=reward,
+            weight=weight,
+            evaluations=self.evaluations + other.evaluations,
+            spread=self.spread + other.spread + between,
+        )
 
     @classmethod
     def from_dict(cls, data: Any) -> Scored:
@@ -66,7 +95,10 @@ class Scored:
             raise TypeError("a scored design is an object")
         weight = data.get("weight", 1.0)  # older folders know none
         numbers = float(data["reward"]), int(data["call"]), float(weight)
-        return cls(Design.from_dict(data["design"]), *numbers)
+        noise = int(data.get("evaluations", 1)), float(data.get("spread", 0.0))
+        if numbers[-1] <= 0 or noise[0] < 1 or noise[1] < 0:
+            raise ValueError("evidence of a scored design that cannot be")
+        return cls(Design.from_dict(data["design"]), *numbers, *noise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +108,16 @@ class Failure:
     call: int
     design: Design
     reason: str
+
+    def to_record(self) -> list[Any]:
+        """For a checkpoint."""
+        return [self.call, self.design.to_dict(), self.reason]
+
+    @classmethod
+    def from_record(cls, data: Any) -> Failure:
+        """Inverse of `to_record`; KeyError, TypeError or ValueError for anything else."""
+        call, design, reason = data
+        return cls(int(call), Design.from_dict(design), str(reason))
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,7 +182,7 @@ class Result:
     def _repr_html_(self) -> str:
         """The learning curve and the best designs, for notebooks."""
         rows = "".join(
-            f"<tr><td>{scored.reward:.6g}</td><td>{scored.call}</td><td>{scored.design._repr_html_()}</td></tr>"
+            f"<tr><td>{scored.reward_text()}</td><td>{scored.call}</td><td>{scored.design._repr_html_()}</td></tr>"
             for scored in self.top[:5]
         )
         table = f"<table><tr><th>reward</th><th>call</th><th>design</th></tr>{rows}</table>" if rows else ""
@@ -172,10 +214,6 @@ def _saved(plot: figures.Plot, path: str | Path | None) -> figures.Plot:
     return plot if path is None else plot.save(path)
 
 
-def _place(scored: Scored) -> tuple[float, ...]:
-    return -scored.reward, -scored.weight, len(scored.design), scored.call
-
-
 class Ranking:
     """The best distinct designs seen so far.
 
@@ -184,39 +222,76 @@ class Ranking:
     Args:
         size: how many to keep.
         noisy: whether evaluations of one design differ; its reward is then the mean of them, by weight.
+        cautious: rank by the mean less its standard error, as far as designs that were evaluated again tell how
+            much evaluations vary. Else those with a single lucky evaluation stand first.
     """
 
-    def __init__(self, size: int, noisy: bool = False) -> None:
+    def __init__(self, size: int, noisy: bool = False, cautious: bool = False) -> None:
         self.size = size
         self.noisy = noisy
+        self.cautious = cautious
         self._scored: list[Scored] = []
+        self._spread, self._repeats = 0.0, 0  # of all designs that were evaluated again
+
+    @classmethod
+    def of(cls, scored: Sequence[Scored]) -> Ranking:
+        """Designs that stand in this order already."""
+        ranking = cls(len(scored), noisy=True)
+        ranking._scored = list(scored)
+        return ranking
 
     def add(self, designs: DesignBatch, rewards: Floats, calls: Ints, weights: Floats | None = None) -> None:
         """Take designs with their rewards and the numbers of the calls; non-finite rewards are passed over."""
         full = len(self._scored) == self.size
-        floor, longest = (self._scored[-1].reward, len(self._scored[-1].design)) if full else (-math.inf, 0)
+        evidence = np.ones(len(rewards)) if weights is None else np.asarray(weights, np.float64)
+        worth = rewards - np.sqrt(self._variance / evidence)
+        last = self._scored[-1] if full else None
+        floor, longest = (-math.inf, 0) if last is None else (self._worth(last), len(last.design))
         lengths = designs.design_lengths()
         finite = np.isfinite(rewards)
-        promising = finite & ((rewards > floor) | ((rewards == floor) & (lengths < longest)))
+        promising = finite & ((worth > floor) | ((worth == floor) & (lengths < longest)))
         rows = np.flatnonzero(finite if self.noisy else promising)
         known = {scored.design: scored for scored in self._scored}
         taken = 0
-        for row in rows[np.lexsort((lengths[rows], -rewards[rows]))].tolist():
-            weight = 1.0 if weights is None else float(weights[row])
-            scored = Scored(designs[row], float(rewards[row]), int(calls[row]), weight)
+        for row in rows[np.lexsort((lengths[rows], -worth[rows]))].tolist():
+            scored = Scored(designs[row], float(rewards[row]), int(calls[row]), float(evidence[row]))
             before = known.get(scored.design)
             if before is not None:
-                known[scored.design] = before.joined(scored) if self.noisy else before
+                known[scored.design] = self._joined(before, scored) if self.noisy else before
             elif promising[row] and taken < self.size:
                 known[scored.design] = scored
                 taken += 1
-        self._scored = sorted(known.values(), key=_place)[: self.size]
+        self._scored = sorted(known.values(), key=self._place)[: self.size]
 
-    def restore(self, scored: Iterable[Scored]) -> None:
-        """Hold these designs, which a ranking has held before."""
-        self._scored = list(scored)
+    def _joined(self, before: Scored, more: Scored) -> Scored:
+        both = before.joined(more)
+        self._spread += both.spread - before.spread - more.spread
+        self._repeats += 1
+        return both
 
-    def __iter__(self) -> Iterable[Scored]:
+    @property
+    def _variance(self) -> float:
+        """Of evaluations of one design, for a weight of 1; 0 where it plays no part or is not known."""
+        return self._spread / self._repeats if self.cautious and self._repeats else 0.0
+
+    def _worth(self, scored: Scored) -> float:
+        return scored.reward - math.sqrt(self._variance / scored.weight)
+
+    def _place(self, scored: Scored) -> tuple[float, ...]:
+        return -self._worth(scored), -scored.weight, len(scored.design), scored.call
+
+    def state(self) -> dict[str, Any]:
+        """For JSON."""
+        top = [scored.to_dict() for scored in self._scored]
+        return {"top": top, "spread": self._spread, "repeats": self._repeats}
+
+    def restore(self, data: Any) -> None:
+        """Inverse of `state`; KeyError, TypeError or ValueError for anything else."""
+        self._scored = [Scored.from_dict(scored) for scored in data["top"]]
+        # Older checkpoints do not know how much evaluations vary.
+        self._spread, self._repeats = float(data.get("spread", 0.0)), int(data.get("repeats", 0))
+
+    def __iter__(self) -> Iterator[Scored]:
         return iter(self._scored)
 
     @property

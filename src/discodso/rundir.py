@@ -19,7 +19,6 @@ import sys
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -41,10 +40,6 @@ SETTINGS, ENVIRONMENT, HISTORY, TOP, LOCK = (
 )
 _PACKAGES = ("numpy", "scipy", "torch", "numba", "safetensors", "pydantic", "gymnasium", "distributed", "ray")
 _LOCK_ATTEMPTS = 30
-_ROW_KEYS = {field.name for field in fields(HistoryRow)} - {"shares", "tokens", "restarted"}
-_NEEDED_KEYS = {
-    field.name for field in fields(HistoryRow) if field.default is MISSING
-}  # also in older folders
 
 
 class RunFolder:
@@ -200,24 +195,9 @@ def read_history(path: Path) -> list[HistoryRow]:
 def history_row(line: bytes) -> HistoryRow | None:
     """A line of a history, None if it is not one."""
     try:
-        data = json_numbers(line)
-        tokens, shares = data.pop("tokens", None), data.pop("shares", None)
-        restarted = data.pop("restarted", False) is True
-        if not set(data) >= _NEEDED_KEYS or type(data["calls"]) is not int:
-            return None
-        data = {key: data[key] for key in _ROW_KEYS if key in data}
-        use = None if tokens is None else {name: _numbers(use) for name, use in tokens.items()}
-        shares = None if shares is None else dict(zip(shares, _numbers(shares.values()), strict=True))
+        return HistoryRow.from_dict(json_numbers(line))
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
-    good = all(value is None or (type(value) in (int, float)) for value in data.values())
-    return HistoryRow(**data, shares=shares, tokens=use, restarted=restarted) if good else None
-
-
-def _numbers(values: Any) -> tuple[float, ...]:
-    if not values or any(type(value) not in (int, float) for value in values):
-        raise TypeError
-    return tuple(map(float, values))
 
 
 def read_top(path: Path) -> dict[str, Any] | None:

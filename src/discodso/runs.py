@@ -73,7 +73,8 @@ def run_settings(settings: RunSettings, *, out: str | Path | None = None, callba
         method = settings.method or preset(
             noisy=task.stochastic, refines=task.refine is not None, budget=settings.plan.limits.budget
         )
-        settings = replace(settings, method=method)  # for the record
+        plan = settings.plan.confirming_noise(task.stochastic and settings.method is None)
+        settings = replace(settings, method=method, plan=plan)  # for the record
         result = start_search(
             task,
             method,

@@ -16,9 +16,10 @@ from discodso.design import Design, DesignBatch
 from discodso.dispatch import Executor
 from discodso.errors import CheckpointError, DeclarationError
 from discodso.evaluation import Evaluator
-from discodso.loop import KIND, Limits, Plan, Run, Standing
+from discodso.loop import KIND, Run, Standing
 from discodso.method import MethodSettings
 from discodso.methods import method_kind
+from discodso.plan import Limits, Plan
 from discodso.presets import Preset
 from discodso.presets import preset as settings_by_name
 from discodso.result import Result
@@ -47,6 +48,7 @@ def search(
     design_seconds: float | None = None,
     chunk_size: int | None = None,
     overlap: bool = False,
+    confirm_calls: int | None = None,
     out: str | Path | None = None,
     checkpoint_seconds: float = 60.0,
 ) -> Result:
@@ -73,6 +75,9 @@ def search(
         chunk_size: designs that travel together to a worker; chosen by the number of workers by default.
         overlap: ask for the next batch before learning from this one, so that an executor is never idle. The
             policy then learns one batch later.
+        confirm_calls: where rewards are noisy, calls of the budget that are kept for the end: the best designs
+            race on fresh seeds, which choose the winner; `result.top` has what they say of each, with its error.
+            By default a tenth of the budget with the default preset, none with a method or "paper".
         out: folder for the run, which must be new or empty; `resume` goes on with it.
         checkpoint_seconds: between checkpoints in that folder; there is one at the end in any case.
 
@@ -81,9 +86,21 @@ def search(
     if method is not None and preset is not None:
         raise DeclarationError("give search a method or a preset, not both")
     limits = Limits(budget, target, patience, time_limit)
+    plan = Plan(
+        limits,
+        seed,
+        top,
+        raise_on_failure,
+        overlap,
+        checkpoint_seconds,
+        design_seconds,
+        chunk_size,
+        confirm_calls,
+    )
     if method is None:
-        method = settings_by_name(preset or "default", budget=limits.budget, **_traits(task))
-    plan = Plan(limits, seed, top, raise_on_failure, overlap, checkpoint_seconds, design_seconds, chunk_size)
+        traits = _traits(task)
+        method = settings_by_name(preset or "default", budget=limits.budget, **traits)
+        plan = plan.confirming_noise(traits["noisy"] and preset != "paper")
     return start_search(
         task,
         method,
@@ -113,6 +130,10 @@ def start_search(
     folder is still held.
     """
     _require_parts(task, method)
+    if plan.confirm_calls and not task.stochastic:
+        raise DeclarationError(
+            "confirm_calls is for tasks whose rewards are noisy, those with stochastic=True"
+        )
     callbacks = Callbacks(callback)
     if isinstance(initial_designs, Design):
         raise DeclarationError(
@@ -163,9 +184,9 @@ def continue_search(
         else:
             state, passed_over = checkpoint.load(folder.path, KIND)
             standing = run.restore(state)
-        if plan.limits.budget < run.evaluator.calls:
+        if plan.limits.budget < run.calls:
             raise CheckpointError(
-                f"{folder.path} has {run.evaluator.calls} calls already; the budget must be at least that"
+                f"{folder.path} has {run.calls} calls already; the budget must be at least that"
             )
         if passed_over:
             checkpoint.set_refused_aside(folder.path, KIND)
@@ -224,13 +245,16 @@ def _run(
     executor: Executor | None,
     folder: RunFolder | None,
 ) -> Run:
-    for_method, for_objective = np.random.SeedSequence(int(plan.seed)).spawn(2)
-    evaluator = Evaluator(
-        task,
-        for_objective,
-        raise_on_failure=plan.raise_on_failure,
-        executor=executor,
-        design_seconds=plan.design_seconds,
-        chunk_size=plan.chunk_size,
+    for_method, *for_objective = np.random.SeedSequence(int(plan.seed)).spawn(3)
+    evaluator, confirmer = (
+        Evaluator(
+            task,
+            seed,
+            raise_on_failure=plan.raise_on_failure,
+            executor=executor,
+            design_seconds=plan.design_seconds,
+            chunk_size=plan.chunk_size,
+        )
+        for seed in for_objective
     )
-    return Run(plan, method.build(task.space, for_method), evaluator, callbacks, folder)
+    return Run(plan, method.build(task.space, for_method), evaluator, confirmer, callbacks, folder)

@@ -35,6 +35,13 @@ class State:
         }
         return cls(arrays, {name: part.data for name, part in parts.items()})
 
+    def with_part(self, name: str, part: State) -> State:
+        """This state, which has parts, with one more or in place of that one."""
+        start = f"{name}/"
+        arrays = {key: array for key, array in self.arrays.items() if not key.startswith(start)}
+        arrays |= {start + key: array for key, array in part.arrays.items()}
+        return State(arrays, {**self.data, name: part.data})
+
     def part(self, name: str) -> State:
         """Inverse of `of_parts`; KeyError if there is no such part."""
         start = f"{name}/"

@@ -87,9 +87,10 @@ def _show_result(result: Result, space: Space, as_json: bool) -> None:
     else:
         table = Table("reward", "call", "design", title="best designs", title_justify="left")
         for scored in result.top[:5]:
-            table.add_row(f"{scored.reward:.6f}", str(scored.call), space.render(scored.design))
+            table.add_row(scored.reward_text(".6f"), str(scored.call), space.render(scored.design))
         console.print(table)
-        console.print(f"best reward {result.best.reward:.6f} at call {result.best.call}", highlight=False)
+        best = result.best.reward_text(".6f")
+        console.print(f"best reward {best} at call {result.best.call}", highlight=False)
     console.print(
         f"{result.calls} objective calls, {result.failure_count} failed, {result.seconds:.1f} s: "
         f"{result.sentence}",

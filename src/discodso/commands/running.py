@@ -108,7 +108,7 @@ def run_bitstring(
 ) -> None:
     """The paper's parameterised bitstring task: find hidden bits and hidden numbers."""
     from discodso.config import BitstringTable, ExecutorTable, RunSettings
-    from discodso.loop import Limits, Plan
+    from discodso.plan import Limits, Plan
     from discodso.presets import preset as settings_by_name
     from discodso.runs import run_settings
 
@@ -154,7 +154,7 @@ def fit(
     """Find an equation for a column of a table."""
     from discodso.checks import require_integer, require_number
     from discodso.config import ExecutorTable, RegressionTable, RunSettings
-    from discodso.loop import Limits, Plan
+    from discodso.plan import Limits, Plan
     from discodso.runs import run_settings
 
     require_integer("max_calls", calls, 1)

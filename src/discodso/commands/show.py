@@ -77,6 +77,8 @@ def show(
     from rich.console import Console
     from rich.table import Table
 
+    from discodso.result import Scored
+
     console = Console()
 
     def say(line: str) -> None:
@@ -97,7 +99,9 @@ def show(
     if found["top"]:
         table = Table("reward", "call", "design", title="best designs", title_justify="left")
         for scored in found["top"][:5]:
-            table.add_row(f"{scored['reward']:.6g}", str(scored["call"]), _design(scored["design"]))
+            table.add_row(
+                Scored.from_dict(scored).reward_text(), str(scored["call"]), _design(scored["design"])
+            )
         console.print(table)
     policy = found["policy"]
     if policy is not None:

@@ -116,6 +116,9 @@ def _score(run: RunRecord) -> str | None:
         return f"{run.summary['test_mean']:.2f} ± {error:.2f} on unseen seeds" if known else None
     if run.equation is not None and isinstance(run.equation.get("r2"), (int, float)):
         return f"R² {run.equation['r2']:.6f} on all {run.equation.get('rows', '')} rows"
+    best = run.designs[0] if run.designs and run.history and run.history[-1].confirming else None
+    if best is not None and best.error is not None:
+        return f"± {best.error:.2g}, mean of {best.evaluations} evaluations on fresh seeds"
     return None
 
 
@@ -156,9 +159,9 @@ def _top(group: Group) -> list[dict[str, Any]]:
     found: dict[Any, tuple[Scored, RunRecord]] = {}
     for run in group.runs:
         for scored in run.designs:
-            if scored.design not in found or found[scored.design][0].reward < scored.reward:
+            if scored.design not in found or found[scored.design][0].cautious_reward < scored.cautious_reward:
                 found[scored.design] = (scored, run)
-    ranked = sorted(found.values(), key=lambda pair: (-pair[0].reward, pair[0].call))[:_DESIGNS]
+    ranked = sorted(found.values(), key=lambda pair: (-pair[0].cautious_reward, pair[0].call))[:_DESIGNS]
     shown = show_designs(group.leading, [scored.design for scored, _ in ranked])
     return [_design(scored, run, own) for (scored, run), own in zip(ranked, shown, strict=True)]
 
@@ -170,6 +173,7 @@ def _design(scored: Scored, run: RunRecord, shown: Shown) -> dict[str, Any]:
     )
     return {
         "reward": _number(scored.reward, 8),
+        "error": _number(scored.error, 2),
         "call": scored.call,
         "seed": run.seed,
         "length": len(design),

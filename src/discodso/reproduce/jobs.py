@@ -13,8 +13,8 @@ from discodso.design import Design
 from discodso.dispatch import Executor, as_completed
 from discodso.errors import SettingsError
 from discodso.files import FileError
-from discodso.loop import Limits, Plan
 from discodso.method import MethodSettings
+from discodso.plan import Limits, Plan
 from discodso.result import HistoryRow
 from discodso.rundir import HISTORY, SETTINGS, read_history, read_settings, read_top
 from discodso.runs import resume_run, run_settings

@@ -15,8 +15,8 @@ from discodso.config import ExecutorTable, PolicyTable, RacingTable, RunSettings
 from discodso.design import Design
 from discodso.disco import DisCoSettings
 from discodso.errors import DeclarationError, SettingsError
-from discodso.loop import Limits, Plan
 from discodso.method import MethodSettings
+from discodso.plan import Limits, Plan
 from discodso.policy import PolicySettings
 from discodso.restarts import RestartSettings
 from discodso.result import Result
@@ -206,6 +206,10 @@ def run_policy(
     if settings.executor.kind != "none":
         raise SettingsError(
             "executor.kind must be 'none' for a policy, which has workers of its own; see task.workers"
+        )
+    if plan.confirm_calls:
+        raise SettingsError(
+            "run.confirm_calls is not for a policy, whose winner is chosen on fresh episodes anyway"
         )
     if out is not None:
         _require_no_none(table.arguments)

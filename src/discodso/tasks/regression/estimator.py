@@ -16,8 +16,8 @@ from discodso.arrays import Floats
 from discodso.checks import require, require_integer, require_number, require_one_of
 from discodso.config import RunSettings, read
 from discodso.disco import DisCoSettings
-from discodso.loop import Limits, Plan
 from discodso.method import Method
+from discodso.plan import Limits, Plan
 from discodso.presets import Preset, preset
 from discodso.result import Result
 from discodso.rundir import SETTINGS

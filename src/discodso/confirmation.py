@@ -1,0 +1,157 @@
+"""The end of a noisy search: its best designs are evaluated again, on fresh seeds, which choose the winner.
+
+The best of many noisy rewards is mostly a lucky one. So the best designs of a search race once more: each round
+evaluates all that are left equally often, and the better half goes on. Only these evaluations count, since the
+earlier ones have chosen the candidates; the mean of the winner is nearly free of luck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from discodso.arrays import Floats
+from discodso.design import DesignBatch
+from discodso.history import HistoryRow
+from discodso.objective_calls import NOTHING_KNOWN, Answer
+from discodso.result import Failure, Scored
+from discodso.space import Space
+from discodso.state import State
+
+CANDIDATES = 32  # at most
+_FIRST = 2  # evaluations for each in the first round, at least
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """A race in the middle.
+
+    Attributes:
+        candidates: as the search left them; those still in the race first.
+        fresh: for each what the race says of it, None before its first success.
+        racing: how many are left.
+        rounds: still to come.
+        calls: objective calls for each round.
+    """
+
+    candidates: tuple[Scored, ...]
+    fresh: tuple[Scored | None, ...]
+    racing: int
+    rounds: int
+    calls: int
+
+    @classmethod
+    def of(cls, ranked: Sequence[Scored], calls: int) -> Confirmation:
+        """A race of the best of these designs, as many as so many objective calls in all are enough for."""
+        halvings = 0
+        while (count := 2 ** (halvings + 1)) <= min(CANDIDATES, len(ranked)) and (
+            _FIRST * count * (halvings + 1) <= calls
+        ):
+            halvings += 1
+        count = min(2**halvings, len(ranked))
+        rounds = max(1, halvings) if count and calls >= _FIRST * count else 0
+        return cls(tuple(ranked[:count]), (None,) * count, count, rounds, calls // max(rounds, 1))
+
+    def batch(self, space: Space) -> DesignBatch | None:
+        """What to evaluate in the next round, None after the last."""
+        if not self.rounds:
+            return None
+        designs = [scored.design for scored in self.candidates[: self.racing]]
+        return replace(space.encode(designs * (self.calls // self.racing)), origin=space)
+
+    def told(self, rewards: Floats, weights: Floats | None) -> Confirmation:
+        """After a round, or a part of it: the answers to its batch; those not finite tell nothing."""
+        evidence = np.ones(len(rewards)) if weights is None else weights
+        fresh = list(self.fresh)
+        for row in np.flatnonzero(np.isfinite(rewards)).tolist():
+            own = row % self.racing
+            found = self.candidates[own]
+            more = Scored(found.design, float(rewards[row]), found.call, float(evidence[row]))
+            before = fresh[own]
+            fresh[own] = more if before is None else before.joined(more)
+        order = sorted(range(self.racing), key=lambda row: _place(fresh[row]))
+        order += range(self.racing, len(fresh))
+        return replace(
+            self,
+            candidates=tuple(self.candidates[row] for row in order),
+            fresh=tuple(fresh[row] for row in order),
+            racing=max(1, self.racing // 2),
+            rounds=self.rounds - 1,
+        )
+
+    @property
+    def ranked(self) -> tuple[Scored, ...]:
+        """The designs that the race has evaluated, by how far they came, with what it says of them."""
+        return tuple(scored for scored in self.fresh if scored is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "candidates": [scored.to_dict() for scored in self.candidates],
+            "fresh": [None if scored is None else scored.to_dict() for scored in self.fresh],
+            "racing": self.racing,
+            "rounds": self.rounds,
+            "calls": self.calls,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Confirmation:
+        """Inverse of `to_dict`; KeyError, TypeError or ValueError for anything else."""
+        numbers = (int(data[key]) for key in ("racing", "rounds", "calls"))
+        return cls(
+            tuple(Scored.from_dict(scored) for scored in data["candidates"]),
+            tuple(None if scored is None else Scored.from_dict(scored) for scored in data["fresh"]),
+            *numbers,
+        )
+
+
+@dataclass(frozen=True)
+class Race:
+    """A confirmation within a run.
+
+    Attributes:
+        state: of it.
+        after: calls of the search before it.
+        counts: of its evaluator before the next round, with those of earlier races of a run that was made longer.
+        rows: history of the rounds so far.
+        failures: of the rounds so far.
+        known: answers of the next round, as far as there are any.
+    """
+
+    state: Confirmation
+    after: int
+    counts: Mapping[str, float]
+    rows: tuple[HistoryRow, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    known: Answer = NOTHING_KNOWN
+
+    def to_state(self) -> State:
+        """For a checkpoint."""
+        data = {
+            "state": self.state.to_dict(),
+            "after": self.after,
+            "counts": dict(self.counts),
+            "rows": [row.to_dict() for row in self.rows],
+            "failures": [failure.to_record() for failure in self.failures],
+        }
+        return State({}, data).with_part("known", self.known.to_state())
+
+    @classmethod
+    def from_state(cls, state: State) -> Race:
+        """Inverse of `to_state`; KeyError, TypeError or ValueError for anything else."""
+        data = state.data
+        return cls(
+            Confirmation.from_dict(data["state"]),
+            int(data["after"]),
+            data["counts"],
+            tuple(HistoryRow.from_dict(row) for row in data["rows"]),
+            tuple(Failure.from_record(failure) for failure in data["failures"]),
+            Answer.from_state(state.part("known")),
+        )
+
+
+def _place(scored: Scored | None) -> tuple[float, ...]:
+    return (np.inf, 0, 0) if scored is None else (-scored.reward, len(scored.design), scored.call)
