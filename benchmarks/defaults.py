@@ -38,6 +38,7 @@ ABLATION: dict[str, MethodSettings] = {
     "without allocation: fixed shares": replace(DEFAULT, allocation=False),
     "without learning from varied and refined designs": replace(DEFAULT, off_policy=False),
     "without a learned scale": replace(DEFAULT, policy=replace(DEFAULT.policy, learn_scale=False)),
+    "without learning from the archive": replace(DEFAULT, queue_weight=0.0),
     "without niches": replace(DEFAULT, queue_niche=0),
     "without restarts": replace(DEFAULT, restart_batches=0),
     "with two modes": replace(DEFAULT, policy=replace(DEFAULT.policy, modes=2)),

@@ -38,7 +38,7 @@ ABLATION: dict[str, dict[str, Any]] = {
     },
     "without racing": {"racing": False},
     "without trimming": {"trim": False},
-    "with restarts after 3,000 calls": {"restart_after": 3000},
+    "with restarts after 3000 calls": {"restart_after": 3000},
     "paper preset": {"preset": "paper"},
 }
 

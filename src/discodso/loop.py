@@ -10,7 +10,6 @@ apart, so that a run whose budget is raised afterwards goes the same way; a chec
 
 from __future__ import annotations
 
-import hashlib
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -124,7 +123,7 @@ class Run:
         stop = self._limit_reached() if between else None
         stop, detail = (stop, self._detail()) if stop is not None else self._until_stopped(standing)
         if self._kept_calls and stop in _CONFIRMED:
-            stop = self._confirm() or stop
+            stop, detail = self._confirm() or (stop, detail)
         result = self.result(stop, detail)
         if self.folder is not None:
             self.folder.write_top(_summary(result))
@@ -233,45 +232,51 @@ class Run:
             self._save(Standing(current=ahead))
         return stop, following
 
-    def _confirm(self) -> StopReason | None:
+    def _confirm(self) -> tuple[StopReason, str] | None:
         """Let the best designs race on fresh seeds; gives why that was cut short, if it was."""
         self._confirming = True
         race, after = self._race, self.evaluator.calls
         if race is None or race.after != after:
             calls = min(self._kept_calls, self.limits.budget - self.calls)
-            field = Confirmation.of(self.ranking.top, calls)
-            race = Race(field, after, self.confirmer.counts())
-        self._race = race
+            race = Race(Confirmation.of(self.ranking.top, calls), after, self.confirmer.counts())
         self.confirmer.take_counts(race.counts)
         for row in race.rows:  # of a run that goes on
             self._write(row)
-        while (designs := race.state.batch(self.space)) is not None:
-            begun = self.confirmer.begin(designs, len(designs) - len(race.known.rewards), race.known)
-            try:
-                evaluation = self.confirmer.finish(begun, lambda _: self._out_of_time())
-            except ExecutorError as error:
-                self._lost = str(error)
-                return StopReason.EXECUTOR
-            count = len(evaluation.rewards)
-            whole = count == len(designs)
-            if not whole:
-                self._save_search(replace(race, known=evaluation.answer))
-            failures = [replace(failure, call=after + failure.call) for failure in evaluation.failures]
-            self._race = replace(
-                race,
-                state=race.state.told(evaluation.rewards, evaluation.answer.weights),
-                counts=self.confirmer.counts(),
-                failures=(*race.failures, *failures)[:_FAILURES_KEPT],
-                known=NOTHING_KNOWN,
-            )
-            row = self._row(evaluation.designs, evaluation, None)
-            self._race = race = replace(self._race, rows=(*race.rows, row))
-            self._write(row)
-            self.callbacks("batch", row, self.standings)
-            if not whole:
-                return StopReason.INTERRUPTED if evaluation.interrupted else StopReason.TIME
-            self._save_search(race)
+        self._race = race
+        try:
+            while (designs := race.state.batch(self.space)) is not None:
+                race, stop = self._confirm_round(race, designs)
+                if stop is not None:
+                    return stop, ""
+        except KeyboardInterrupt:
+            return StopReason.INTERRUPTED, ""
+        except ExecutorError as error:
+            return StopReason.EXECUTOR, str(error)
         return None
+
+    def _confirm_round(self, race: Race, designs: DesignBatch) -> tuple[Race, StopReason | None]:
+        begun = self.confirmer.begin(designs, len(designs) - len(race.known.rewards), race.known)
+        evaluation = self.confirmer.finish(begun, lambda _: self._out_of_time())
+        stop = None
+        if len(evaluation.rewards) < len(designs):  # saved before it changes anything, to be finished later
+            stop = StopReason.INTERRUPTED if evaluation.interrupted else StopReason.TIME
+            self._save_search(replace(race, known=evaluation.answer))
+        failures = [replace(failure, call=race.after + failure.call) for failure in evaluation.failures]
+        race = replace(
+            race,
+            state=race.state.told(evaluation.rewards, evaluation.answer.weights),
+            counts=self.confirmer.counts(),
+            failures=(*race.failures, *failures)[:_FAILURES_KEPT],
+            known=NOTHING_KNOWN,
+        )
+        self._race = race
+        row = self._row(evaluation.designs, evaluation, None)
+        self._race = race = replace(race, rows=(*race.rows, row))
+        self._write(row)
+        self.callbacks("batch", row, self.standings)
+        if stop is None:
+            self._save_search(race)
+        return race, stop
 
     def _stop_inside_batch(self, reward: float) -> bool:
         reached = self.limits.target is not None and reward >= self.limits.target
@@ -405,7 +410,7 @@ class Run:
             "rows": len(self.history),
             "seconds": time.monotonic() - self.started,
             "seed": int(self.plan.seed),
-            "space": space_mark(self.space),
+            "space": self.space.mark,
             "method": type(self.method).__name__,
             "task": self.evaluator.task.name,
             **self.ranking.state(),
@@ -432,7 +437,7 @@ class Run:
             run = state.part("run")
             data = run.data
             for key, own in (
-                ("space", space_mark(self.space)),
+                ("space", self.space.mark),
                 ("method", type(self.method).__name__),
                 ("seed", int(self.plan.seed)),
             ):
@@ -486,10 +491,3 @@ _STILL_RUNNING: dict[str, Any] = {"stop": None, "stop_sentence": None, "detail":
 
 def _summary(result: Result) -> dict[str, Any]:
     return {key: value for key, value in result.to_dict().items() if key != "history"}
-
-
-def space_mark(space: Space) -> str:
-    """A mark of a space: tokens, shape and the names of the rules; equal spaces have equal marks."""
-    rules = [rule.name for rule in (*space.rules, *space.priors, space.bounds)]
-    parts = [*(repr(token) for token in space.library.tokens), repr(space.shape), *rules]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

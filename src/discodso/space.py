@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -274,6 +275,13 @@ class Space:
     def complexity(self, design: Design) -> float:
         """Sum of the complexities of the tokens."""
         return float(sum(self.library.tokens[self.library.id(name)].complexity for name in design.tokens))
+
+    @property
+    def mark(self) -> str:
+        """A mark of tokens, shape and the names of the rules, for checkpoints: equal spaces have equal marks."""
+        rules = [rule.name for rule in (*self.rules, *self.priors, self.bounds)]
+        parts = [*(repr(token) for token in self.library.tokens), repr(self.shape), *rules]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
     @cached_property
     def range_coordinates(self) -> tuple[Floats, Floats]:
