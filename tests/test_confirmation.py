@@ -406,6 +406,7 @@ def test_reports_show_the_search_and_the_winner_with_its_error(tmp_path):
     assert group["runs"][0]["score"] == (
         f"± {result.best.error:.2g}, mean of {result.best.evaluations} evaluations on fresh seeds"
     )
+    assert group["raced"]
     assert group["designs"][0]["error"] == pytest.approx(result.best.error, rel=0.1)
     assert " ± " in result._repr_html_()
 

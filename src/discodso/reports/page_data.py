@@ -71,6 +71,7 @@ def _group(name: str, group: Group) -> dict[str, Any]:
         "leading": str(leading.path),
         "curve": _curve(group.curve),
         "rewards": _lines(batch_rewards(leading.history)),
+        "raced": any(row.confirming for run in group.runs for row in run.history),
         "best": _best(leading),
         "designs": designs,
         "front": _front(leading, designs),
