@@ -6,7 +6,7 @@ REPORT := demo-report
 RUNS := $(addprefix $(REPORT)/,cartpole ladder equation bitstring)
 
 .PHONY: demo test test-browser test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression bench-executors \
-	bench-control bench-defaults bench-refinement bench-ablation policies reproduce clean help
+	bench-control bench-defaults bench-refinement bench-noise bench-ablation policies reproduce clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -109,6 +109,9 @@ bench-defaults: $(VENV)/installed-baselines  ## the default beside the paper's s
 
 bench-refinement: $(VENV)/installed-bench  ## ways to refine values without derivatives (minutes)
 	$(BIN)/python benchmarks/refinement.py
+
+bench-noise: $(VENV)/installed-baselines  ## noisy rewards: what the race at the end is worth (half an hour)
+	$(BIN)/python benchmarks/noise.py
 
 bench-ablation: $(VENV)/installed-bench  ## regression and tree policies without each part, regression beside pyoperon (hours)
 	$(BIN)/python benchmarks/regression.py

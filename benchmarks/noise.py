@@ -38,7 +38,7 @@ TASKS: dict[str, Callable[[int], Task]] = {
 METHODS: dict[str, dict[str, Any]] = {
     "default": {},
     "without the race": {"confirm_calls": 0},
-    "without evaluating good designs again": {"method": replace(DEFAULT, queue_recheck=0.0)},
+    "without the race and without evaluating again": {"method": replace(DEFAULT, queue_recheck=0.0)},
     "paper preset": {"preset": "paper"},
     "genetic programming": {"method": GPSettings(population=100)},
     "random search": {"method": RandomSettings()},
