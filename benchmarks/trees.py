@@ -13,7 +13,9 @@ import json
 import math
 import statistics
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +35,8 @@ ABLATION: dict[str, dict[str, Any]] = {
     "without learning from the queue": {"method": replace(TUNED, queue_weight=0.0, queue_steps=1)},
     "without niches": {"method": replace(TUNED, queue_niche=0)},
     "without evaluating good trees again": {"method": replace(TUNED, queue_recheck=0.0)},
-    "without a learned scale": {
-        "method": replace(TUNED, policy=replace(TUNED.policy, learn_scale=False, min_scale=1e-4))
+    "with a learned scale": {
+        "method": replace(TUNED, policy=replace(TUNED.policy, learn_scale=True, min_scale=0.02))
     },
     "without racing": {"racing": False},
     "without trimming": {"trim": False},
@@ -95,20 +97,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--methods", default=",".join(ABLATION), help="separated by commas")
     parser.add_argument("--environments", default=",".join(ENVIRONMENTS), help="separated by commas")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
     options = parser.parse_args()
     path = RESULTS / "trees.json"
     records = json.loads(path.read_text())["records"] if path.exists() else []
     done = {(r["environment"], r["method"], r["seed"]) for r in records}
-    for seed in SEEDS:
-        for environment in options.environments.split(","):
-            for method in options.methods.split(","):
-                if (environment, method, seed) in done:
-                    continue
-                records.append(run(environment, method, seed, CALLS))
-                print(records[-1], flush=True)
-                data = {"command": "python benchmarks/trees.py", "records": records}
-                write_atomically(path, json.dumps(data, indent=1) + "\n")
-                write_atomically(RESULTS / "trees.md", table(records))
+    jobs = [
+        (environment, method, seed)
+        for seed in SEEDS
+        for environment in options.environments.split(",")
+        for method in options.methods.split(",")
+        if (environment, method, seed) not in done
+    ]
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(run, *job, CALLS) for job in jobs]):
+            records.append(future.result())
+            print(records[-1], flush=True)
+            records.sort(key=lambda r: (r["seed"], ENVIRONMENTS.index(r["environment"]), r["method"]))
+            data = {"command": "python benchmarks/trees.py", "records": records}
+            write_atomically(path, json.dumps(data, indent=1) + "\n")
+            write_atomically(RESULTS / "trees.md", table(records))
     print(table(records))
 
 

@@ -92,7 +92,10 @@ def test_the_cost_is_the_committed_one():
 
 def test_files_that_the_readme_links_to_exist():
     for target in re.findall(r"\]\(([^)]+)\)", README):
-        assert (ROOT / target).exists(), target
+        file, _, place = target.partition("#")
+        assert (ROOT / file).exists(), target
+        titles = re.findall(r"^#+ (.+)$", (ROOT / file).read_text(), re.MULTILINE) if place else []
+        assert not place or place in [title.lower().replace(" ", "-") for title in titles], target
 
 
 def test_make_targets_of_the_readme_exist():

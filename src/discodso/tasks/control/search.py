@@ -57,10 +57,11 @@ def paper_settings() -> DisCoSettings:
 def tuned_settings(common_episodes: bool = False) -> DisCoSettings:
     """What measured best on tree tasks; docs/policies.md has the figures.
 
-    Thresholds begin near the middle of their range, within a tenth of it, and close in on the best ones; the means
-    are emitted in that unit, because otherwise their gradients drown those of the tokens. The best 50 trees, no
-    more than ten with the same first three nodes, are imitated ten steps for each batch, since episodes cost more
-    than steps. Three designs of five are variations of them; where episodes are fresh, one of five is one of them.
+    Thresholds begin near the middle of their range and are drawn within a tenth of it; the means are emitted in
+    that unit, because otherwise their gradients drown those of the tokens. A learned scale closes in too soon, on
+    trees that are easy to find. The best 50 trees, no more than ten with the same first three nodes, are imitated
+    three steps for each batch. Three designs of five are variations of them; where episodes are fresh, one of five
+    is one of them.
     """
     return DisCoSettings(
         learning_rate=0.005,
@@ -70,11 +71,11 @@ def tuned_settings(common_episodes: bool = False) -> DisCoSettings:
         queue_weight=0.3,
         queue_niche=10,
         queue_niche_length=3,
-        queue_steps=10,
+        queue_steps=3,
         queue_recheck=0.0 if common_episodes else 0.2,
         queue_unequal=common_episodes,
         variation=0.6,
-        policy=PolicySettings(scale=0.1, learn_scale=True, min_scale=0.02, shift=0.5, mean_scale=0.1),
+        policy=PolicySettings(scale=0.1, shift=0.5, mean_scale=0.1),
     )
 
 
