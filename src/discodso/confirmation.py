@@ -34,7 +34,7 @@ class Confirmation:
         fresh: for each what the race says of it, None before its first success.
         racing: how many are left.
         rounds: still to come.
-        calls: objective calls for each round.
+        calls: objective calls for these rounds.
     """
 
     candidates: tuple[Scored, ...]
@@ -42,6 +42,13 @@ class Confirmation:
     racing: int
     rounds: int
     calls: int
+
+    def __post_init__(self) -> None:
+        count = len(self.candidates)
+        if len(self.fresh) != count or not 0 <= self.racing <= count or (self.rounds and not self.racing):
+            raise ValueError("a race whose numbers do not fit")
+        if self.rounds < 0 or self.calls < self.rounds * self.racing:
+            raise ValueError("a race with fewer calls than it needs")
 
     @classmethod
     def of(cls, ranked: Sequence[Scored], calls: int) -> Confirmation:
@@ -51,19 +58,28 @@ class Confirmation:
             _FIRST * count * (halvings + 1) <= calls
         ):
             halvings += 1
-        count = min(2**halvings, len(ranked))
-        rounds = max(1, halvings) if count and calls >= _FIRST * count else 0
-        return cls(tuple(ranked[:count]), (None,) * count, count, rounds, calls // max(rounds, 1))
+        if not ranked or calls < _FIRST or (len(ranked) > 1 and not halvings):
+            return cls((), (), 0, 0, 0)
+        count = 2**halvings
+        return cls(tuple(ranked[:count]), (None,) * count, count, max(1, halvings), calls)
 
     def batch(self, space: Space) -> DesignBatch | None:
         """What to evaluate in the next round, None after the last."""
         if not self.rounds:
             return None
         designs = [scored.design for scored in self.candidates[: self.racing]]
-        return replace(space.encode(designs * (self.calls // self.racing)), origin=space)
+        return replace(space.encode(designs * (self.calls // self.rounds // self.racing)), origin=space)
 
     def told(self, rewards: Floats, weights: Floats | None) -> Confirmation:
-        """After a round, or a part of it: the answers to its batch; those not finite tell nothing."""
+        """After a round, or as much of it as there was: the answers to its batch.
+
+        Those not finite tell nothing. All designs are to have equally many, so answers beyond that are left out,
+        and all of a first round that is hardly begun.
+        """
+        equal = len(rewards) // self.racing
+        if equal < _FIRST and not self.ranked:
+            return self
+        rewards = rewards[: equal * self.racing]
         evidence = np.ones(len(rewards)) if weights is None else weights
         fresh = list(self.fresh)
         for row in np.flatnonzero(np.isfinite(rewards)).tolist():
@@ -80,6 +96,7 @@ class Confirmation:
             fresh=tuple(fresh[row] for row in order),
             racing=max(1, self.racing // 2),
             rounds=self.rounds - 1,
+            calls=self.calls - len(rewards),
         )
 
     @property
@@ -116,17 +133,30 @@ class Race:
         state: of it.
         after: calls of the search before it.
         counts: of its evaluator before the next round, with those of earlier races of a run that was made longer.
+        seconds: since the start of the run.
         rows: history of the rounds so far.
         failures: of the rounds so far.
         known: answers of the next round, as far as there are any.
+        objective: what an objective that remembers something does then; None for others.
     """
 
     state: Confirmation
     after: int
     counts: Mapping[str, float]
+    seconds: float = 0.0
     rows: tuple[HistoryRow, ...] = ()
     failures: tuple[Failure, ...] = ()
     known: Answer = NOTHING_KNOWN
+    objective: State | None = None
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """Counts with those of the unfinished round."""
+        return {
+            "calls": self.counts["calls"] + len(self.known.rewards),
+            "cost": self.counts["cost"] + self.known.cost,
+            "failure_count": self.counts["failure_count"] + len(self.known.reasons),
+        }
 
     def to_state(self) -> State:
         """For a checkpoint."""
@@ -134,22 +164,26 @@ class Race:
             "state": self.state.to_dict(),
             "after": self.after,
             "counts": dict(self.counts),
+            "seconds": self.seconds,
             "rows": [row.to_dict() for row in self.rows],
             "failures": [failure.to_record() for failure in self.failures],
         }
-        return State({}, data).with_part("known", self.known.to_state())
+        own = State({}, data).with_part("known", self.known.to_state())
+        return own if self.objective is None else own.with_part("objective", self.objective)
 
     @classmethod
     def from_state(cls, state: State) -> Race:
-        """Inverse of `to_state`; KeyError, TypeError or ValueError for anything else."""
+        """Inverse of `to_state`; KeyError, TypeError, ValueError or AttributeError for anything else."""
         data = state.data
         return cls(
             Confirmation.from_dict(data["state"]),
             int(data["after"]),
-            data["counts"],
+            {key: data["counts"][key] + 0 for key in ("calls", "cost", "failure_count")},
+            float(data["seconds"]),
             tuple(HistoryRow.from_dict(row) for row in data["rows"]),
             tuple(Failure.from_record(failure) for failure in data["failures"]),
             Answer.from_state(state.part("known")),
+            state.part("objective") if "objective" in data else None,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -137,6 +138,12 @@ class Evaluator:
         self._dispatcher = (
             None if executor is None or stays else Dispatcher(task, executor, design_seconds, chunk_size)
         )
+
+    def with_seed(self, seed: np.random.SeedSequence) -> Evaluator:
+        """Another that counts for itself, with other seeds and the same workers."""
+        other = copy.copy(self)
+        other._seed, other.calls, other.cost, other.failure_count = seed, 0, 0.0, 0
+        return other
 
     def counts(self) -> dict[str, float]:
         """What was counted so far, for JSON."""

@@ -11,6 +11,7 @@ apart, so that a run whose budget is raised afterwards goes the same way; a chec
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -106,16 +107,22 @@ class Run:
     @property
     def _search_budget(self) -> int:
         """What is not kept for the race, nor was spent on one before; where one has begun at least up to there."""
-        raced = self.confirmer.calls if self._race is None else int(self._race.counts["calls"])
+        race = self._race
+        raced = self.confirmer.calls if race is None else int(race.spent["calls"])
         left = self.limits.budget - self._kept_calls - raced
-        return left if self._race is None else max(left, self._race.after)
+        return left if race is None else max(left, race.after)
+
+    def spent(self, standing: Standing) -> int:
+        """Objective calls of a run that goes on, with those whose answers are only kept."""
+        raced = self.confirmer.calls if self._race is None else int(self._race.spent["calls"])
+        return self.evaluator.calls + len(standing.known.rewards) + raced
 
     # --------------------------------------------------------------------------------------------- the loop
 
     def execute(self, standing: Standing, resumed: bool = False) -> Result:
         """Run until a limit is reached; the result has everything found."""
         task = self.evaluator.task
-        info = RunInfo(task.name, self.limits.budget, self.plan.seed, self.calls, task.cost_unit)
+        info = RunInfo(task.name, self.limits.budget, self.plan.seed, self.spent(standing), task.cost_unit)
         self.callbacks("start", info)
         if not resumed:
             self._save(standing)
@@ -167,10 +174,6 @@ class Run:
         if len(known.rewards):  # of a run that had stopped within this batch, perhaps for good
             best = max((r for r in known.rewards.tolist() if np.isfinite(r)), default=-np.inf)
             room = 0 if self._stop_inside_batch(best) else room
-        race = self._race
-        if race is not None and room > 0 and self.evaluator.calls + len(known.rewards) >= race.after:
-            self.confirmer.take_counts(race.counts)  # the search goes on behind it
-            self._race = None
         return self.evaluator.begin(designs, room, known)
 
     def _detail(self) -> str:
@@ -184,6 +187,7 @@ class Run:
         """Finish an evaluation, and let the task refine what the method picks."""
         before = self.evaluator.counts()
         evaluation = self.evaluator.finish(begun, self._stop_inside_batch)
+        evaluation = self._numbered(evaluation)
         task, method = self.evaluator.task, self.method
         short = len(evaluation.rewards) < len(begun.designs)
         rows = np.empty(0, np.int64)
@@ -209,7 +213,7 @@ class Run:
         complete = count == len(begun.designs) and not evaluation.cut
         designs, best = evaluation.designs, self.ranking.best
         self.ranking.add(designs, _usable(evaluation), evaluation.calls, evaluation.answer.weights)
-        self.failures += evaluation.failures[: _FAILURES_KEPT - len(self.failures)]
+        self._add_failures(evaluation.failures)
         stop = StopReason.INTERRUPTED if evaluation.interrupted else self._limit_reached()
         following = None
         if stop is None and ahead is not None:
@@ -232,18 +236,41 @@ class Run:
             self._save(Standing(current=ahead))
         return stop, following
 
+    def _numbered(self, evaluation: Evaluation) -> Evaluation:
+        """With calls counted from the start of the run, races included; leaves a race that lies behind."""
+        before, race = self.confirmer.calls, self._race
+        border = self.evaluator.calls if race is None else race.after
+        if race is not None and evaluation.calls.max(initial=0) > border:
+            self._leave_race(race)
+        raced = before, self.confirmer.calls
+        if not any(raced):
+            return evaluation
+        failures = (replace(f, call=f.call + raced[f.call > border]) for f in evaluation.failures)
+        calls = evaluation.calls + np.where(evaluation.calls > border, raced[1], raced[0])
+        return replace(evaluation, calls=calls, failures=tuple(failures))
+
+    def _leave_race(self, race: Race) -> None:
+        """The search goes on behind a race, whose calls stay counted."""
+        self.confirmer.take_counts(race.spent)
+        self._add_failures(race.failures)
+        self._race = None
+
     def _confirm(self) -> tuple[StopReason, str] | None:
         """Let the best designs race on fresh seeds; gives why that was cut short, if it was."""
-        self._confirming = True
-        race, after = self._race, self.evaluator.calls
-        if race is None or race.after != after:
-            calls = min(self._kept_calls, self.limits.budget - self.calls)
-            race = Race(Confirmation.of(self.ranking.top, calls), after, self.confirmer.counts())
-        self.confirmer.take_counts(race.counts)
-        for row in race.rows:  # of a run that goes on
-            self._write(row)
-        self._race = race
         try:
+            race, after = self._race, self.evaluator.calls
+            if race is not None and race.after != after:
+                self._leave_race(race)
+                race = None
+            if race is None:
+                calls = min(self._kept_calls, self.limits.budget - self.calls)
+                race = Race(Confirmation.of(self.ranking.top, calls), after, self.confirmer.counts())
+            elif race.objective is not None:
+                self._objective.restore(race.objective)
+            self._confirming, self._race = True, race
+            self.confirmer.take_counts(race.counts)
+            for row in race.rows:  # of a run that goes on
+                self._write(row)
             while (designs := race.state.batch(self.space)) is not None:
                 race, stop = self._confirm_round(race, designs)
                 if stop is not None:
@@ -255,11 +282,16 @@ class Run:
         return None
 
     def _confirm_round(self, race: Race, designs: DesignBatch) -> tuple[Race, StopReason | None]:
-        begun = self.confirmer.begin(designs, len(designs) - len(race.known.rewards), race.known)
+        begun = self.confirmer.begin(designs, 0 if self._out_of_time() else len(designs), race.known)
         evaluation = self.confirmer.finish(begun, lambda _: self._out_of_time())
-        stop = None
-        if len(evaluation.rewards) < len(designs):  # saved before it changes anything, to be finished later
-            stop = StopReason.INTERRUPTED if evaluation.interrupted else StopReason.TIME
+        short = len(evaluation.rewards) < len(designs)
+        remembers = isinstance(self._objective, Resumable)
+        race = replace(
+            race,
+            seconds=time.monotonic() - self.started,
+            objective=self._objective.state() if remembers else None,
+        )
+        if short:  # saved before it changes anything, to be finished later
             self._save_search(replace(race, known=evaluation.answer))
         failures = [replace(failure, call=race.after + failure.call) for failure in evaluation.failures]
         race = replace(
@@ -274,13 +306,18 @@ class Run:
         self._race = race = replace(race, rows=(*race.rows, row))
         self._write(row)
         self.callbacks("batch", row, self.standings)
-        if stop is None:
+        if not short:
             self._save_search(race)
-        return race, stop
+        stop = StopReason.TIME if short else None
+        return race, StopReason.INTERRUPTED if evaluation.interrupted else stop
+
+    def _add_failures(self, failures: Iterable[Failure]) -> None:
+        self.failures += tuple(failures)[: _FAILURES_KEPT - len(self.failures)]
 
     def _stop_inside_batch(self, reward: float) -> bool:
-        reached = self.limits.target is not None and reward >= self.limits.target
-        return reached or self._out_of_time()
+        # One noisy reward says little of a design; `Ranking.reaches` does.
+        target = None if self._kept_calls else self.limits.target
+        return (target is not None and reward >= target) or self._out_of_time()
 
     def _out_of_time(self) -> bool:
         limit = self.limits.time_limit
@@ -290,14 +327,14 @@ class Run:
 
     def _limit_reached(self) -> StopReason | None:
         best = self.ranking.best
-        if best is not None and self.limits.target is not None and best.reward >= self.limits.target:
+        if self.limits.target is not None and self.ranking.reaches(self.limits.target):
             return StopReason.TARGET
         if self.evaluator.calls >= self._search_budget:
             return StopReason.BUDGET
         if self._out_of_time():
             return StopReason.TIME
         last_better = 0 if best is None else best.call
-        if self.limits.patience is not None and self.evaluator.calls - last_better >= self.limits.patience:
+        if self.limits.patience is not None and self.calls - last_better >= self.limits.patience:
             return StopReason.PATIENCE
         return None
 
@@ -342,9 +379,11 @@ class Run:
 
     @property
     def standings(self) -> Ranking:
-        """The best designs: those of the race, once it has told something."""
+        """The best designs: those of the race first, once it has told something."""
         raced = self._race.state.ranked if self._race is not None and self._confirming else ()
-        return Ranking.of(raced) if raced else self.ranking
+        known = {scored.design for scored in raced}
+        others = (scored for scored in self.ranking.top if scored.design not in known)
+        return Ranking.of((*raced, *others)[: self.plan.top])
 
     @property
     def _failure_count(self) -> int:
@@ -360,7 +399,7 @@ class Run:
         raced = self._race.failures if self._race is not None and self._confirming else ()
         return Result(
             best=self.standings.best,
-            top=self.standings.top[: self.plan.top],
+            top=self.standings.top,
             history=tuple(self.history),
             calls=self.calls,
             failure_count=self._failure_count,
@@ -459,10 +498,12 @@ class Run:
             self.started = time.monotonic() - float(data["seconds"])
             rows = int(data["rows"])
             race = Race.from_state(state.part("race")) if "race" in state.data else None
-            if race is not None and not self.evaluator.task.rows_independent:
-                race = replace(race, known=NOTHING_KNOWN)
+            if race is not None:
+                self.started -= max(0.0, race.seconds - float(data["seconds"]))
+                if not self.evaluator.task.rows_independent:
+                    race = replace(race, known=NOTHING_KNOWN)
             self._race, self._search_state = race, state
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(f"{where} this run: {error}") from None
         self.history = self.folder.take_history(rows)
         return Standing(current, known, ahead)

@@ -10,6 +10,7 @@ import numpy as np
 from discodso.checks import require, require_integer, require_number
 
 _CONFIRMING_SHARE = 10  # a tenth of the calls
+LEAST_RACE = 4  # calls: two for each of two designs
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +62,18 @@ class Plan:
             require_integer("confirm_calls", self.confirm_calls, 0)
             fits = self.confirm_calls < self.limits.budget
             require("confirm_calls", self.confirm_calls, fits, f"below the budget, {self.limits.budget}")
+            enough = self.confirm_calls == 0 or self.confirm_calls >= LEAST_RACE
+            require("confirm_calls", self.confirm_calls, enough, f"0, or at least {LEAST_RACE}")
 
     def confirming_noise(self, noisy: bool) -> Plan:
         """With calls kept for the end of a noisy search, where the user has not said how many."""
         if self.confirm_calls is not None or not noisy:
             return self
-        return replace(self, confirm_calls=self.limits.budget // _CONFIRMING_SHARE)
+        share = self.limits.budget // _CONFIRMING_SHARE
+        return replace(self, confirm_calls=share if share >= LEAST_RACE else 0)
 
     def to_record(self) -> dict[str, Any]:
         """For settings.toml."""
         own = {key: value for key, value in asdict(self).items() if key != "limits"}
-        return {**asdict(self.limits), **own}
+        both = {**asdict(self.limits), **own}
+        return {key: value.item() if isinstance(value, np.generic) else value for key, value in both.items()}

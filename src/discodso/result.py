@@ -59,11 +59,6 @@ class Scored:
             return None
         return math.sqrt(self.spread / (self.evaluations - 1) / self.weight)
 
-    @property
-    def cautious_reward(self) -> float:
-        """The reward, less its error where there is one."""
-        return self.reward - (self.error or 0.0)
-
     def reward_text(self, form: str = ".6g") -> str:
         """The reward, with its error where there is one."""
         return f"{self.reward:{form}}" + ("" if self.error is None else f" ± {self.error:.2g}")
@@ -96,7 +91,7 @@ class Scored:
         weight = data.get("weight", 1.0)  # older folders know none
         numbers = float(data["reward"]), int(data["call"]), float(weight)
         noise = int(data.get("evaluations", 1)), float(data.get("spread", 0.0))
-        if numbers[-1] <= 0 or noise[0] < 1 or noise[1] < 0:
+        if not (0 < numbers[-1] < math.inf and noise[0] >= 1 and 0 <= noise[1] < math.inf):
             raise ValueError("evidence of a scored design that cannot be")
         return cls(Design.from_dict(data["design"]), *numbers, *noise)
 
@@ -126,7 +121,8 @@ class Result:
 
     Attributes:
         best: the best design, None if no evaluation succeeded.
-        top: the best distinct designs, best first.
+        top: the best distinct designs, best first; where a race on fresh seeds chose the winner, by how far they
+            came, then those that were not in it.
         history: one row for each batch.
         calls: objective calls, failed ones included.
         failure_count: how many failed; `failures` has the first of them.
@@ -210,6 +206,9 @@ class Result:
         }
 
 
+_REPEATS = 10  # evaluations of designs that had one already, to know how much they vary
+
+
 def _saved(plot: figures.Plot, path: str | Path | None) -> figures.Plot:
     return plot if path is None else plot.save(path)
 
@@ -279,6 +278,16 @@ class Ranking:
 
     def _place(self, scored: Scored) -> tuple[float, ...]:
         return -self._worth(scored), -scored.weight, len(scored.design), scored.call
+
+    def reaches(self, target: float) -> bool:
+        """Whether a design is as good as that; a cautious ranking goes by means of several evaluations only, two
+        standard errors below, and has to know how much evaluations vary."""
+        if not self.cautious:
+            return bool(self._scored) and self._scored[0].reward >= target
+        return self._repeats >= _REPEATS and any(
+            scored.evaluations > 1 and scored.reward - 2 * math.sqrt(self._variance / scored.weight) >= target
+            for scored in self._scored
+        )
 
     def state(self) -> dict[str, Any]:
         """For JSON."""

@@ -62,7 +62,8 @@ def search(
         preset: "default", DisCo with all that makes it stronger, or "paper", with the paper's hyperparameters and
             nothing else; see `preset`.
         initial_designs: designs to evaluate first and to learn from.
-        target: stop at a reward of at least this.
+        target: stop at a reward of at least this; with `confirm_calls` at a mean of several evaluations that is
+            two standard errors better, so only with a method that evaluates designs again.
         patience: stop after so many calls without a better design; looked at after every batch.
         time_limit: stop after so many seconds.
         top: how many distinct designs to keep.
@@ -184,9 +185,9 @@ def continue_search(
         else:
             state, passed_over = checkpoint.load(folder.path, KIND)
             standing = run.restore(state)
-        if plan.limits.budget < run.calls:
+        if plan.limits.budget < (spent := run.spent(standing)):
             raise CheckpointError(
-                f"{folder.path} has {run.calls} calls already; the budget must be at least that"
+                f"{folder.path} has {spent} calls already; the budget must be at least that"
             )
         if passed_over:
             checkpoint.set_refused_aside(folder.path, KIND)
@@ -245,16 +246,14 @@ def _run(
     executor: Executor | None,
     folder: RunFolder | None,
 ) -> Run:
-    for_method, *for_objective = np.random.SeedSequence(int(plan.seed)).spawn(3)
-    evaluator, confirmer = (
-        Evaluator(
-            task,
-            seed,
-            raise_on_failure=plan.raise_on_failure,
-            executor=executor,
-            design_seconds=plan.design_seconds,
-            chunk_size=plan.chunk_size,
-        )
-        for seed in for_objective
+    for_method, for_objective, for_race = np.random.SeedSequence(int(plan.seed)).spawn(3)
+    evaluator = Evaluator(
+        task,
+        for_objective,
+        raise_on_failure=plan.raise_on_failure,
+        executor=executor,
+        design_seconds=plan.design_seconds,
+        chunk_size=plan.chunk_size,
     )
-    return Run(plan, method.build(task.space, for_method), evaluator, confirmer, callbacks, folder)
+    built = method.build(task.space, for_method)
+    return Run(plan, built, evaluator, evaluator.with_seed(for_race), callbacks, folder)

@@ -457,7 +457,7 @@
     const many = group.runs.length > 1;
     const first = chart({title: "Best reward", xLabel: "objective calls", yLabel: "best reward", fromZero: true, series: curveLines(group.curve, 0, many)});
     const note = many ? h("p", {class: "quiet"}, "Thin lines are single runs; the band is the 95 % bootstrap interval of their mean.") : null;
-    const race = group.raced ? h("p", {class: "quiet"}, "It falls at the end, where the best designs were evaluated again on fresh seeds: rewards before are noisy, and the best of many are lucky.") : null;
+    const race = group.raced ? h("p", {class: "quiet"}, "At the end the best designs were evaluated again on fresh seeds: rewards before are noisy, and the best of many are lucky.") : null;
     const rewards = chart({title: many ? "Rewards of the batches, best run" : "Rewards of the batches", xLabel: "objective calls", yLabel: "reward", fromZero: true, series: coloured(group.rewards, false), restarts: group.rewards.restarts});
     const count = group.rewards.restarts.length;
     const starts = count ? h("p", {class: "quiet"}, `Dotted lines: the method began anew, ${count === 1 ? "once" : count + " times"}.`) : null;

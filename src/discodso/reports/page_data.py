@@ -96,7 +96,7 @@ def _run(run: RunRecord) -> dict[str, Any]:
         "folder": str(run.path),
         "seed": run.seed,
         "state": run.state,
-        "sentence": _cut(f"{sentence}: {detail}" if sentence and detail else sentence or ""),
+        "sentence": _cut(f"{sentence}: {detail}" if sentence and detail else str(sentence or "")),
         "calls": last.calls if last else 0,
         "budget": run.budget,
         "best": _number(last.best) if last else None,
@@ -160,9 +160,13 @@ def _top(group: Group) -> list[dict[str, Any]]:
     found: dict[Any, tuple[Scored, RunRecord]] = {}
     for run in group.runs:
         for scored in run.designs:
-            if scored.design not in found or found[scored.design][0].cautious_reward < scored.cautious_reward:
+            if scored.design not in found or found[scored.design][0].reward < scored.reward:
                 found[scored.design] = (scored, run)
-    ranked = sorted(found.values(), key=lambda pair: (-pair[0].cautious_reward, pair[0].call))[:_DESIGNS]
+    first = (
+        group.leading.designs[0].design if group.leading.designs else None
+    )  # of noisy ones not the highest
+    ranked = sorted(found.values(), key=lambda pair: (pair[0].design != first, -pair[0].reward, pair[0].call))
+    ranked = ranked[:_DESIGNS]
     shown = show_designs(group.leading, [scored.design for scored, _ in ranked])
     return [_design(scored, run, own) for (scored, run), own in zip(ranked, shown, strict=True)]
 
