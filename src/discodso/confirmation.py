@@ -7,7 +7,7 @@ earlier ones have chosen the candidates; the mean of the winner is nearly free o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,11 +15,8 @@ import numpy as np
 
 from discodso.arrays import Floats
 from discodso.design import DesignBatch
-from discodso.history import HistoryRow
-from discodso.objective_calls import NOTHING_KNOWN, Answer
-from discodso.result import Failure, Scored
+from discodso.result import Scored
 from discodso.space import Space
-from discodso.state import State
 
 CANDIDATES = 32  # at most
 _FIRST = 2  # evaluations for each in the first round, at least
@@ -122,68 +119,6 @@ class Confirmation:
             tuple(Scored.from_dict(scored) for scored in data["candidates"]),
             tuple(None if scored is None else Scored.from_dict(scored) for scored in data["fresh"]),
             *numbers,
-        )
-
-
-@dataclass(frozen=True)
-class Race:
-    """A confirmation within a run.
-
-    Attributes:
-        state: of it.
-        after: calls of the search before it.
-        counts: of its evaluator before the next round, with those of earlier races of a run that was made longer.
-        seconds: since the start of the run.
-        rows: history of the rounds so far.
-        failures: of the rounds so far.
-        known: answers of the next round, as far as there are any.
-        objective: what an objective that remembers something does then; None for others.
-    """
-
-    state: Confirmation
-    after: int
-    counts: Mapping[str, float]
-    seconds: float = 0.0
-    rows: tuple[HistoryRow, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    known: Answer = NOTHING_KNOWN
-    objective: State | None = None
-
-    @property
-    def spent(self) -> dict[str, float]:
-        """Counts with those of the unfinished round."""
-        return {
-            "calls": self.counts["calls"] + len(self.known.rewards),
-            "cost": self.counts["cost"] + self.known.cost,
-            "failure_count": self.counts["failure_count"] + len(self.known.reasons),
-        }
-
-    def to_state(self) -> State:
-        """For a checkpoint."""
-        data = {
-            "state": self.state.to_dict(),
-            "after": self.after,
-            "counts": dict(self.counts),
-            "seconds": self.seconds,
-            "rows": [row.to_dict() for row in self.rows],
-            "failures": [failure.to_record() for failure in self.failures],
-        }
-        own = State({}, data).with_part("known", self.known.to_state())
-        return own if self.objective is None else own.with_part("objective", self.objective)
-
-    @classmethod
-    def from_state(cls, state: State) -> Race:
-        """Inverse of `to_state`; KeyError, TypeError, ValueError or AttributeError for anything else."""
-        data = state.data
-        return cls(
-            Confirmation.from_dict(data["state"]),
-            int(data["after"]),
-            {key: data["counts"][key] + 0 for key in ("calls", "cost", "failure_count")},
-            float(data["seconds"]),
-            tuple(HistoryRow.from_dict(row) for row in data["rows"]),
-            tuple(Failure.from_record(failure) for failure in data["failures"]),
-            Answer.from_state(state.part("known")),
-            state.part("objective") if "objective" in data else None,
         )
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from discodso import checkpoint
 from discodso.arrays import Floats
 from discodso.callbacks import Callbacks, RunInfo
-from discodso.confirmation import CANDIDATES, Confirmation, Race
+from discodso.confirmation import CANDIDATES
 from discodso.design import DesignBatch
 from discodso.errors import CheckpointError, DeadEndError, DiscodsoError, ExecutorError, TrainingError
 from discodso.evaluation import Begun, Evaluation, Evaluator
@@ -28,13 +28,13 @@ from discodso.history import HistoryRow, is_sampled, rounded_shares, token_use
 from discodso.method import Comparing, Method, Metrics, Refining, Resumable
 from discodso.objective_calls import NOTHING_KNOWN, Answer
 from discodso.plan import Plan
+from discodso.race import FAILURES_KEPT, Confirmer, Race
 from discodso.result import Failure, Ranking, Result, Scored, StopReason
 from discodso.rundir import RunFolder
 from discodso.space import Space
 from discodso.state import Arrays, State, batch_arrays, batch_of
 
 KIND = "search"
-_FAILURES_KEPT = 100
 _SHOW_SECONDS = 2.0  # between two improvements that are shown in the folder before the next checkpoint
 
 
@@ -61,7 +61,7 @@ class Run:
         plan: Plan,
         method: Method,
         evaluator: Evaluator,
-        confirmer: Evaluator,
+        confirmer: Confirmer,
         callbacks: Callbacks,
         folder: RunFolder | None,
     ) -> None:
@@ -71,12 +71,10 @@ class Run:
         self.evaluator = evaluator
         self.callbacks = callbacks
         self.folder: RunFolder | None = None
-        self.confirmer = confirmer  # evaluates in the race at the end
-        self._race: Race | None = None  # the last one, of this run or of the checkpoint
-        self._confirming = False
-        self._kept_calls = plan.confirm_calls or 0  # for the race
-        kept = max(plan.top, CANDIDATES) if self._kept_calls else plan.top
-        self.ranking = Ranking(kept, evaluator.task.stochastic, cautious=self._kept_calls > 0)
+        self.confirmer = confirmer
+        races = confirmer.kept_calls > 0
+        kept = max(plan.top, CANDIDATES) if races else plan.top
+        self.ranking = Ranking(kept, evaluator.task.stochastic, cautious=races)
         self.history: list[HistoryRow] = []
         self.failures: list[Failure] = []
         self.started = time.monotonic()
@@ -106,16 +104,11 @@ class Run:
 
     @property
     def _search_budget(self) -> int:
-        """What is not kept for the race, nor was spent on one before; where one has begun at least up to there."""
-        race = self._race
-        raced = self.confirmer.calls if race is None else int(race.spent["calls"])
-        left = self.limits.budget - self._kept_calls - raced
-        return left if race is None else max(left, race.after)
+        return self.confirmer.search_budget(self.limits.budget)
 
     def spent(self, standing: Standing) -> int:
         """Objective calls of a run that goes on, with those whose answers are only kept."""
-        raced = self.confirmer.calls if self._race is None else int(self._race.spent["calls"])
-        return self.evaluator.calls + len(standing.known.rewards) + raced
+        return self.evaluator.calls + len(standing.known.rewards) + self.confirmer.spent
 
     # --------------------------------------------------------------------------------------------- the loop
 
@@ -129,7 +122,7 @@ class Run:
         between = resumed and not len(standing.known.rewards)
         stop = self._limit_reached() if between else None
         stop, detail = (stop, self._detail()) if stop is not None else self._until_stopped(standing)
-        if self._kept_calls and stop in _CONFIRMED:
+        if self.confirmer.kept_calls and stop in _CONFIRMED:
             stop, detail = self._confirm() or (stop, detail)
         result = self.result(stop, detail)
         if self.folder is not None:
@@ -187,7 +180,6 @@ class Run:
         """Finish an evaluation, and let the task refine what the method picks."""
         before = self.evaluator.counts()
         evaluation = self.evaluator.finish(begun, self._stop_inside_batch)
-        evaluation = self._numbered(evaluation)
         task, method = self.evaluator.task, self.method
         short = len(evaluation.rewards) < len(begun.designs)
         rows = np.empty(0, np.int64)
@@ -203,7 +195,7 @@ class Run:
         refined = self.evaluator.refine(evaluation, rows, each, room) if len(rows) else evaluation
         if refined.interrupted and not evaluation.interrupted:
             self._save(standing, before)
-        return refined
+        return self.confirmer.numbered(refined)
 
     def _batch(
         self, begun: Begun, evaluation: Evaluation, ahead: DesignBatch | None
@@ -236,93 +228,49 @@ class Run:
             self._save(Standing(current=ahead))
         return stop, following
 
-    def _numbered(self, evaluation: Evaluation) -> Evaluation:
-        """With calls counted from the start of the run, races included; leaves a race that lies behind."""
-        before, race = self.confirmer.calls, self._race
-        border = self.evaluator.calls if race is None else race.after
-        if race is not None and evaluation.calls.max(initial=0) > border:
-            self._leave_race(race)
-        raced = before, self.confirmer.calls
-        if not any(raced):
-            return evaluation
-        failures = (replace(f, call=f.call + raced[f.call > border]) for f in evaluation.failures)
-        calls = evaluation.calls + np.where(evaluation.calls > border, raced[1], raced[0])
-        return replace(evaluation, calls=calls, failures=tuple(failures))
-
-    def _leave_race(self, race: Race) -> None:
-        """The search goes on behind a race, whose calls stay counted."""
-        self.confirmer.take_counts(race.spent)
-        self._add_failures(race.failures)
-        self._race = None
-
     def _confirm(self) -> tuple[StopReason, str] | None:
         """Let the best designs race on fresh seeds; gives why that was cut short, if it was."""
+        confirmer, after = self.confirmer, self.evaluator.calls
         try:
-            race, after = self._race, self.evaluator.calls
-            if race is not None and race.after != after:
-                self._leave_race(race)
-                race = None
-            if race is None:
-                calls = min(self._kept_calls, self.limits.budget - self.calls)
-                race = Race(Confirmation.of(self.ranking.top, calls), after, self.confirmer.counts())
-            elif race.objective is not None:
+            if confirmer.race is not None and confirmer.race.after != after:
+                self._add_failures(confirmer.leave())
+            race = confirmer.start(self.ranking.top, after, self.limits.budget)
+            if race.objective is not None:
                 self._objective.restore(race.objective)
-            self._confirming, self._race = True, race
-            self.confirmer.take_counts(race.counts)
             for row in race.rows:  # of a run that goes on
                 self._write(row)
-            while (designs := race.state.batch(self.space)) is not None:
-                race, stop = self._confirm_round(race, designs)
-                if stop is not None:
-                    return stop, ""
+            while (designs := confirmer.next_round(self.space)) is not None:
+                evaluation, unfinished = confirmer.round(
+                    designs, self.started, self._out_of_time, self._objective
+                )
+                if unfinished is not None:
+                    self._save_search(unfinished)
+                row = self._row(evaluation.designs, evaluation, None)
+                confirmer.add(row)
+                self._write(row)
+                self.callbacks("batch", row, self.standings)
+                if unfinished is None:
+                    self._save_search(confirmer.race)
+                if unfinished is not None or evaluation.interrupted:
+                    return StopReason.INTERRUPTED if evaluation.interrupted else StopReason.TIME, ""
         except KeyboardInterrupt:
             return StopReason.INTERRUPTED, ""
         except ExecutorError as error:
             return StopReason.EXECUTOR, str(error)
         return None
 
-    def _confirm_round(self, race: Race, designs: DesignBatch) -> tuple[Race, StopReason | None]:
-        begun = self.confirmer.begin(designs, 0 if self._out_of_time() else len(designs), race.known)
-        evaluation = self.confirmer.finish(begun, lambda _: self._out_of_time())
-        short = len(evaluation.rewards) < len(designs)
-        remembers = isinstance(self._objective, Resumable)
-        race = replace(
-            race,
-            seconds=time.monotonic() - self.started,
-            objective=self._objective.state() if remembers else None,
-        )
-        if short:  # saved before it changes anything, to be finished later
-            self._save_search(replace(race, known=evaluation.answer))
-        failures = [replace(failure, call=race.after + failure.call) for failure in evaluation.failures]
-        race = replace(
-            race,
-            state=race.state.told(evaluation.rewards, evaluation.answer.weights),
-            counts=self.confirmer.counts(),
-            failures=(*race.failures, *failures)[:_FAILURES_KEPT],
-            known=NOTHING_KNOWN,
-        )
-        self._race = race
-        row = self._row(evaluation.designs, evaluation, None)
-        self._race = race = replace(race, rows=(*race.rows, row))
-        self._write(row)
-        self.callbacks("batch", row, self.standings)
-        if not short:
-            self._save_search(race)
-        stop = StopReason.TIME if short else None
-        return race, StopReason.INTERRUPTED if evaluation.interrupted else stop
-
     def _add_failures(self, failures: Iterable[Failure]) -> None:
-        self.failures += tuple(failures)[: _FAILURES_KEPT - len(self.failures)]
+        self.failures += tuple(failures)[: FAILURES_KEPT - len(self.failures)]
 
     def _stop_inside_batch(self, reward: float) -> bool:
         # One noisy reward says little of a design; `Ranking.reaches` does.
-        target = None if self._kept_calls else self.limits.target
+        target = None if self.confirmer.kept_calls else self.limits.target
         return (target is not None and reward >= target) or self._out_of_time()
 
     def _out_of_time(self) -> bool:
         limit = self.limits.time_limit
-        if limit is not None and not self._confirming:  # a share of it is for the race, as of the calls
-            limit *= 1 - self._kept_calls / self.limits.budget
+        if limit is not None and not self.confirmer.racing:  # a share of it is for the race, as of the calls
+            limit *= 1 - self.confirmer.kept_calls / self.limits.budget
         return limit is not None and time.monotonic() - self.started >= limit
 
     def _limit_reached(self) -> StopReason | None:
@@ -369,7 +317,7 @@ class Run:
             shares=None if metrics is None else rounded_shares(metrics.shares),
             tokens=token_use(designs) if len(designs) and is_sampled(len(self.history) + 1) else None,
             restarted=metrics is not None and metrics.restarted,
-            confirming=self._confirming,
+            confirming=self.confirmer.racing,
         )
 
     def _write(self, row: HistoryRow) -> None:
@@ -379,31 +327,27 @@ class Run:
 
     @property
     def standings(self) -> Ranking:
-        """The best designs: those of the race first, once it has told something."""
-        raced = self._race.state.ranked if self._race is not None and self._confirming else ()
-        known = {scored.design for scored in raced}
-        others = (scored for scored in self.ranking.top if scored.design not in known)
-        return Ranking.of((*raced, *others)[: self.plan.top])
+        """The best designs."""
+        return self.confirmer.standings(self.ranking, self.plan.top)
 
     @property
     def _failure_count(self) -> int:
-        return self.evaluator.failure_count + self.confirmer.failure_count
+        return self.evaluator.failure_count + self.confirmer.evaluator.failure_count
 
     @property
     def _cost(self) -> float | None:
         own = self.evaluator.measured_cost
-        return None if own is None else own + self.confirmer.cost
+        return None if own is None else own + self.confirmer.evaluator.cost
 
     def result(self, stop: StopReason, detail: str) -> Result:
         """Everything found so far."""
-        raced = self._race.failures if self._race is not None and self._confirming else ()
         return Result(
             best=self.standings.best,
             top=self.standings.top,
             history=tuple(self.history),
             calls=self.calls,
             failure_count=self._failure_count,
-            failures=(*self.failures, *raced)[:_FAILURES_KEPT],
+            failures=(*self.failures, *self.confirmer.failures)[:FAILURES_KEPT],
             stop=stop,
             detail=detail,
             seconds=time.monotonic() - self.started,
@@ -420,7 +364,7 @@ class Run:
         if self.folder is None:
             return
         self._search_state = self._state(standing, counts or self.evaluator.counts())
-        self._save_search(self._race)
+        self._save_search(self.confirmer.race)
         self._saved = time.monotonic()
 
     def _save_search(self, race: Race | None) -> None:
@@ -453,7 +397,7 @@ class Run:
             "method": type(self.method).__name__,
             "task": self.evaluator.task.name,
             **self.ranking.state(),
-            "raced": self.confirmer.counts(),
+            "raced": self.confirmer.evaluator.counts(),
             "failures": [failure.to_record() for failure in self.failures],
         }
         run = State(arrays, data).with_part("known", standing.known.to_state())
@@ -487,7 +431,7 @@ class Run:
                 self._objective.restore(state.part("objective"))
             self.evaluator.take_counts(data)
             if "raced" in data:  # not in older folders
-                self.confirmer.take_counts(data["raced"])
+                self.confirmer.evaluator.take_counts(data["raced"])
             self.failures = [Failure.from_record(failure) for failure in data["failures"]]
             self.ranking.restore(data)
             known = Answer.from_state(run.part("known"))
@@ -502,7 +446,7 @@ class Run:
                 self.started -= max(0.0, race.seconds - float(data["seconds"]))
                 if not self.evaluator.task.rows_independent:
                     race = replace(race, known=NOTHING_KNOWN)
-            self._race, self._search_state = race, state
+            self.confirmer.race, self._search_state = race, state
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(f"{where} this run: {error}") from None
         self.history = self.folder.take_history(rows)

@@ -22,6 +22,7 @@ from discodso.methods import method_kind
 from discodso.plan import Limits, Plan
 from discodso.presets import Preset
 from discodso.presets import preset as settings_by_name
+from discodso.race import Confirmer
 from discodso.result import Result
 from discodso.rundir import RunFolder, require_unused
 from discodso.task import Task
@@ -256,4 +257,5 @@ def _run(
         chunk_size=plan.chunk_size,
     )
     built = method.build(task.space, for_method)
-    return Run(plan, built, evaluator, evaluator.with_seed(for_race), callbacks, folder)
+    confirmer = Confirmer(evaluator.with_seed(for_race), plan.confirm_calls or 0)
+    return Run(plan, built, evaluator, confirmer, callbacks, folder)
