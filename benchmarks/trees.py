@@ -1,7 +1,8 @@
 """What each part of the default for tree policies is worth: the default, the default without each, the paper's.
 
-The three compiled environments, 20,000 calls of 100 episodes, seeds 10 to 14, on which no setting was tuned.
-Runs that the result file has are not repeated; `--methods` and `--environments` choose.
+The three compiled environments: 20,000 calls of 100 episodes, seeds 10 to 14, on which no setting was tuned; with
+`--calls 2000`, seeds 10 to 19, what is different where calls are few. Runs that the result file has are not
+repeated; `--methods` and `--environments` choose.
 
     python benchmarks/trees.py                  hours; writes benchmarks/results/trees.{json,md}
 """
@@ -25,14 +26,14 @@ from discodso.tasks.control.search import tuned_settings
 
 RESULTS = Path(__file__).parent / "results"
 ENVIRONMENTS = ("CartPole-v1", "MountainCar-v0", "Acrobot-v1")
-SEEDS = range(10, 15)
-CALLS = 20_000
-T_95 = 2.776  # Student's t for five seeds, two-sided
+SEEDS = {20_000: range(10, 15), 2_000: range(10, 20)}  # by calls
+T_95 = {5: 2.776, 10: 2.262}  # Student's t, two-sided
 TUNED = tuned_settings()
 ABLATION: dict[str, dict[str, Any]] = {
     "default": {},
     "without variation": {"method": replace(TUNED, variation=0.0)},
     "without learning from the queue": {"method": replace(TUNED, queue_weight=0.0, queue_steps=1)},
+    "without learning from varied trees": {"method": replace(TUNED, off_policy=False)},
     "without niches": {"method": replace(TUNED, queue_niche=0)},
     "without evaluating good trees again": {"method": replace(TUNED, queue_recheck=0.0)},
     "with a learned scale": {
@@ -61,19 +62,18 @@ def run(environment: str, method: str, seed: int, calls: int) -> dict[str, Any]:
     }
 
 
-def interval(numbers: list[float]) -> str:
+def interval(numbers: list[float], wanted: int) -> str:
     """Mean and half the width of its 95 % interval by Student's t; the number of runs where some are missing."""
-    if len(numbers) != len(SEEDS):
+    if len(numbers) != wanted:
         return f"{statistics.fmean(numbers):.2f} ({len(numbers)} runs)" if numbers else "-"
-    half = T_95 * statistics.stdev(numbers) / math.sqrt(len(numbers))
+    half = T_95[wanted] * statistics.stdev(numbers) / math.sqrt(wanted)
     return f"{statistics.fmean(numbers):.2f} ± {half:.2f}"
 
 
-def table(records: list[dict[str, Any]]) -> str:
+def table(records: list[dict[str, Any]], calls: int) -> list[str]:
     """Test means with intervals, and means of nodes and CPU seconds."""
     rows = [
-        f"Test means over 1000 unseen seeds, {CALLS:,} calls of 100 episodes, {len(SEEDS)} seeds, 95 % intervals;",
-        "in brackets the mean number of nodes and of CPU seconds. Made by `python benchmarks/trees.py`.",
+        f"## {calls:,} calls, {len(SEEDS[calls])} seeds",
         "",
         "| method | " + " | ".join(ENVIRONMENTS) + " |",
         "|---" * (len(ENVIRONMENTS) + 1) + "|",
@@ -81,43 +81,59 @@ def table(records: list[dict[str, Any]]) -> str:
     for method in ABLATION:
         cells = []
         for environment in ENVIRONMENTS:
-            own = [r for r in records if (r["method"], r["environment"]) == (method, environment)]
-            cell = interval([r["test"] for r in own])
+            key = (method, environment, calls)
+            own = [r for r in records if (r["method"], r["environment"], r["calls"]) == key]
+            cell = interval([r["test"] for r in own], len(SEEDS[calls]))
             if own:
                 nodes, seconds = (statistics.fmean(r[key] for r in own) for key in ("nodes", "cpu_seconds"))
                 cell += f" ({nodes:.0f}; {seconds:.0f} s)"
             cells.append(cell)
         if any(cell != "-" for cell in cells):
             rows.append(f"| {method} | " + " | ".join(cells) + " |")
-    return "\n".join(rows) + "\n"
+    return [*rows, ""]
+
+
+def write(records: list[dict[str, Any]]) -> None:
+    """Results as JSON and Markdown."""
+    data = {"command": "python benchmarks/trees.py", "records": records}
+    write_atomically(RESULTS / "trees.json", json.dumps(data, indent=1) + "\n")
+    lines = [
+        "Test means over 1000 unseen seeds, calls of 100 episodes, 95 % intervals; in brackets means of nodes and of",
+        "CPU seconds. Made by `python benchmarks/trees.py` and `python benchmarks/trees.py --calls 2000`.",
+        "",
+    ]
+    for calls in SEEDS:
+        lines += table(records, calls)
+    write_atomically(RESULTS / "trees.md", "\n".join(lines))
 
 
 def main() -> None:
-    """Run what is missing; the file is written after each run."""
+    """Run what is missing; the files are written after each run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--calls", type=int, choices=SEEDS, default=20_000, help="of one search")
     parser.add_argument("--methods", default=",".join(ABLATION), help="separated by commas")
     parser.add_argument("--environments", default=",".join(ENVIRONMENTS), help="separated by commas")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     options = parser.parse_args()
     path = RESULTS / "trees.json"
     records = json.loads(path.read_text())["records"] if path.exists() else []
-    done = {(r["environment"], r["method"], r["seed"]) for r in records}
+    done = {(r["environment"], r["method"], r["seed"], r["calls"]) for r in records}
     jobs = [
-        (environment, method, seed)
-        for seed in SEEDS
+        (environment, method, seed, options.calls)
+        for seed in SEEDS[options.calls]
         for environment in options.environments.split(",")
         for method in options.methods.split(",")
-        if (environment, method, seed) not in done
+        if (environment, method, seed, options.calls) not in done
     ]
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(run, *job, CALLS) for job in jobs]):
+        for future in as_completed([pool.submit(run, *job) for job in jobs]):
             records.append(future.result())
             print(records[-1], flush=True)
-            records.sort(key=lambda r: (r["seed"], ENVIRONMENTS.index(r["environment"]), r["method"]))
-            data = {"command": "python benchmarks/trees.py", "records": records}
-            write_atomically(path, json.dumps(data, indent=1) + "\n")
-            write_atomically(RESULTS / "trees.md", table(records))
-    print(table(records))
+            records.sort(
+                key=lambda r: (-r["calls"], r["seed"], ENVIRONMENTS.index(r["environment"]), r["method"])
+            )
+            write(records)
+    print((RESULTS / "trees.md").read_text())
 
 
 if __name__ == "__main__":

@@ -211,6 +211,18 @@ def test_more_steps_imitate_the_queue_more_closely():
     assert reached[1] > reached[0] + 0.05
 
 
+def test_a_queue_without_weight_teaches_nothing():
+    learned = []
+    for settings in (SMALL, replace(SMALL, queue_size=4, queue_weight=0.0, queue_steps=5)):
+        disco = DisCo(symbolic(), settings, seed=0)
+        for _ in range(3):
+            designs = disco.ask()
+            disco.tell(designs, [length_reward(d) for d in designs])
+        learned.append(weights(disco))
+    assert len(disco.elite) == 4
+    assert np.array_equal(*learned)
+
+
 def test_two_runs_interleaved_do_not_meet():
     def steps(disco, count):
         for _ in range(count):

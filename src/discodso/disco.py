@@ -374,6 +374,7 @@ class DisCo:
         kept = len(teachers)
         if s.queue_size:
             self._take_in(pool, sources)
+        if s.queue_size and s.queue_weight:
             teachers = DesignBatch.concatenate((teachers, self._imitated()))
         imitated = len(teachers) > kept
         with one_thread(), torch.enable_grad():
