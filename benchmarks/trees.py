@@ -98,7 +98,7 @@ def write(records: list[dict[str, Any]]) -> None:
     data = {"command": "python benchmarks/trees.py", "records": records}
     write_atomically(RESULTS / "trees.json", json.dumps(data, indent=1) + "\n")
     lines = [
-        "Test means over 1000 unseen seeds, calls of 100 episodes, 95 % intervals; in brackets means of nodes and of",
+        "Test means over 1000 unseen seeds, calls of 100 episodes, 95 % intervals; in brackets nodes and",
         "CPU seconds. Made by `python benchmarks/trees.py` and `python benchmarks/trees.py --calls 2000`.",
         "",
     ]
