@@ -1,8 +1,8 @@
 """What each part of the default for tree policies is worth: the default, the default without each, the paper's.
 
 The three compiled environments: 20,000 calls of 100 episodes, seeds 10 to 14, on which no setting was tuned; with
-`--calls 2000`, seeds 10 to 19, what is different where calls are few. Runs that the result file has are not
-repeated; `--methods` and `--environments` choose.
+`--calls 2000`, seeds 10 to 19, what it is worth to learn where calls are few. Runs that the result file has are
+not repeated; `--methods` and `--environments` choose.
 
     python benchmarks/trees.py                  hours; writes benchmarks/results/trees.{json,md}
 """
@@ -44,6 +44,14 @@ ABLATION: dict[str, dict[str, Any]] = {
     "with restarts after 3000 calls": {"restart_after": 3000},
     "paper preset": {"preset": "paper"},
 }
+LEARNING = (
+    "default",
+    "without variation",
+    "without learning from the queue",
+    "without learning from varied trees",
+    "without niches",
+)
+ROWS = {20_000: tuple(ABLATION), 2_000: LEARNING}  # by calls, if no methods are chosen
 
 
 def run(environment: str, method: str, seed: int, calls: int) -> dict[str, Any]:
@@ -111,10 +119,11 @@ def main() -> None:
     """Run what is missing; the files are written after each run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--calls", type=int, choices=SEEDS, default=20_000, help="of one search")
-    parser.add_argument("--methods", default=",".join(ABLATION), help="separated by commas")
+    parser.add_argument("--methods", help="separated by commas")
     parser.add_argument("--environments", default=",".join(ENVIRONMENTS), help="separated by commas")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     options = parser.parse_args()
+    methods = options.methods.split(",") if options.methods else ROWS[options.calls]
     path = RESULTS / "trees.json"
     records = json.loads(path.read_text())["records"] if path.exists() else []
     done = {(r["environment"], r["method"], r["seed"], r["calls"]) for r in records}
@@ -122,7 +131,7 @@ def main() -> None:
         (environment, method, seed, options.calls)
         for seed in SEEDS[options.calls]
         for environment in options.environments.split(",")
-        for method in options.methods.split(",")
+        for method in methods
         if (environment, method, seed, options.calls) not in done
     ]
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
