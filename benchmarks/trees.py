@@ -51,6 +51,7 @@ LEARNING = (
     "without learning from varied trees",
     "without niches",
 )
+Pair = tuple[dict[str, Any], dict[str, Any]]  # a run, and the default's with the same seed
 ROWS = {20_000: tuple(ABLATION), 2_000: LEARNING}  # by calls, if no methods are chosen
 
 
@@ -78,27 +79,45 @@ def interval(numbers: list[float], wanted: int) -> str:
     return f"{statistics.fmean(numbers):.2f} ± {half:.2f}"
 
 
-def table(records: list[dict[str, Any]], calls: int) -> list[str]:
-    """Test means with intervals, and means of nodes and CPU seconds."""
+def table(records: list[dict[str, Any]], calls: int, gaps: bool) -> list[str]:
+    """Test means with intervals, and means of nodes and CPU seconds; or by how much the default is ahead, seed by
+    seed, and in how many seeds."""
+    title = "by how much the default is ahead, seed by seed" if gaps else "test means"
     rows = [
-        f"## {calls:,} calls, {len(SEEDS[calls])} seeds",
+        f"## {calls:,} calls, {len(SEEDS[calls])} seeds: {title}",
         "",
         "| method | " + " | ".join(ENVIRONMENTS) + " |",
         "|---" * (len(ENVIRONMENTS) + 1) + "|",
     ]
+    cells = {(r["method"], r["environment"], r["seed"]): r for r in records if r["calls"] == calls}
     for method in ABLATION:
-        cells = []
+        row = []
         for environment in ENVIRONMENTS:
-            key = (method, environment, calls)
-            own = [r for r in records if (r["method"], r["environment"], r["calls"]) == key]
-            cell = interval([r["test"] for r in own], len(SEEDS[calls]))
-            if own:
-                nodes, seconds = (statistics.fmean(r[key] for r in own) for key in ("nodes", "cpu_seconds"))
-                cell += f" ({nodes:.0f}; {seconds:.0f} s)"
-            cells.append(cell)
-        if any(cell != "-" for cell in cells):
-            rows.append(f"| {method} | " + " | ".join(cells) + " |")
+            pairs = [
+                (cells[method, environment, seed], cells["default", environment, seed])
+                for seed in SEEDS[calls]
+                if {(method, environment, seed), ("default", environment, seed)} <= cells.keys()
+            ]
+            row.append(gap(pairs, len(SEEDS[calls])) if gaps else mean(pairs, len(SEEDS[calls])))
+        if any(cell != "-" for cell in row) and not (gaps and method == "default"):
+            rows.append(f"| {method} | " + " | ".join(row) + " |")
     return [*rows, ""]
+
+
+def mean(pairs: list[Pair], wanted: int) -> str:
+    """A cell of test means."""
+    if not pairs:
+        return "-"
+    nodes, seconds = (statistics.fmean(own[key] for own, _ in pairs) for key in ("nodes", "cpu_seconds"))
+    return f"{interval([own['test'] for own, _ in pairs], wanted)} ({nodes:.0f}; {seconds:.0f} s)"
+
+
+def gap(pairs: list[Pair], wanted: int) -> str:
+    """A cell of what the default has more."""
+    if not pairs:
+        return "-"
+    gaps = [default["test"] - own["test"] for own, default in pairs]
+    return f"{interval(gaps, wanted)} (ahead in {sum(g > 0 for g in gaps)}, behind in {sum(g < 0 for g in gaps)})"
 
 
 def write(records: list[dict[str, Any]]) -> None:
@@ -111,7 +130,7 @@ def write(records: list[dict[str, Any]]) -> None:
         "",
     ]
     for calls in SEEDS:
-        lines += table(records, calls)
+        lines += table(records, calls, gaps=False) + table(records, calls, gaps=True)
     write_atomically(RESULTS / "trees.md", "\n".join(lines))
 
 
@@ -142,6 +161,7 @@ def main() -> None:
                 key=lambda r: (-r["calls"], r["seed"], ENVIRONMENTS.index(r["environment"]), r["method"])
             )
             write(records)
+    write(records)
     print((RESULTS / "trees.md").read_text())
 
 
