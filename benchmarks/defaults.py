@@ -41,6 +41,7 @@ def ablation(budget: int) -> dict[str, MethodSettings]:
     return {
         "default": default,
         "without variation": replace(default, variation=0.0),
+        "without moves of single values": replace(default, variation_single=0.0),
         "without refinement": replace(default, refinement=0.0),
         "without allocation: fixed shares": replace(default, allocation=False),
         "without learning from varied and refined designs": replace(default, off_policy=False),

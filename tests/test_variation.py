@@ -24,10 +24,11 @@ from discodso.variation import (
     replace_part,
     spans,
     vary,
+    vary_value,
     vary_values,
 )
 
-OPERATORS = (vary_values, replace_part, cross, change_token, insert, hoist)
+OPERATORS = (vary_values, vary_value, replace_part, cross, change_token, insert, hoist)
 SPACES = {
     "expressions": symbolic(),
     "trees": decision_tree(),
@@ -62,11 +63,11 @@ def test_a_plain_script_gives_its_design(name):
 
 @pytest.mark.parametrize("name", SPACES)
 @settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_variations_belong_to_the_space(name, seed):
+@given(seed=st.integers(0, 2**32 - 1), single=st.sampled_from([0.0, 0.5, 1.0]))
+def test_variations_belong_to_the_space(name, seed, single):
     space = SPACES[name]
     parents = DisCo(space, seed=seed % 7).ask(20)
-    varied = realised(space, vary(space, parents, 60, 60, np.random.default_rng(seed)), seed)
+    varied = realised(space, vary(space, parents, 60, 60, np.random.default_rng(seed), single), seed)
     replay(space, varied)  # refuses a design that breaks a rule
     for design in varied:
         assert space.violations(design) == []
@@ -83,6 +84,47 @@ def test_moved_values_stay_near_and_the_tokens_stay():
     changed = [sum(a != b for a, b in zip(d.values, design.values, strict=True)) for d in same]
     assert min(changed) >= 1
     assert np.mean(changed) < len([v for v in design.values if v is not None])
+
+
+def test_a_single_value_moves_a_little_or_anywhere_within_its_range():
+    tokens = [Token("a", range=(0, 1)), Token("b", range=(1e-6, 1e6), scale="log"), Token("c")]
+    space = Space(tokens, FixedSequence(5))
+    design = Design.of(("a", 0.01), ("b", 1e-5), "c", ("a", 0.02), ("b", 1e-4))
+    own, rng = script_of(space, design), random.Random(0)
+    varied = realised(space, Scripts.of(space, [vary_value(space, own, own, rng) for _ in range(800)]))
+    assert all(d.tokens == design.tokens for d in varied)
+    moved = [[at for at in range(5) if d.values[at] != design.values[at]] for d in varied]
+    assert all(len(places) == 1 for places in moved)
+    counts = [moved.count([at]) for at in range(5)]
+    assert counts[2] == 0
+    assert min(counts[:2] + counts[3:]) > 150
+    far = {"a": [], "b": []}  # in the upper half of the range, the logarithmic one by its logarithm
+    for d, (at,) in zip(varied, moved, strict=True):
+        far[d.tokens[at]].append(d.values[at] > {"a": 0.5, "b": 1.0}[d.tokens[at]])
+    for own_far in far.values():
+        assert 0.2 < np.mean(own_far) < 0.3  # half of those that go anywhere, which are half
+
+
+def test_a_single_value_without_bounds_moves_a_little():
+    space = Space([Token("a", range=(-np.inf, np.inf)), Token("b", range=(0, np.inf))], FixedSequence(2))
+    own, rng = script_of(space, Design.of(("a", 0.5), ("b", 0.5))), random.Random(0)
+    scripts = Scripts.of(space, [vary_value(space, own, own, rng) for _ in range(200)])
+    assert (np.abs(scripts.values[:, :2] - 0.5) < 2).all()
+
+
+def test_the_share_of_single_moves_is_kept():
+    space = Space([Token("a", range=(0, 1))], FixedSequence(12))
+    parents = DisCo(space, seed=0).ask(1)
+    kept = set(parents[0].values)
+    shares = []
+    for single in (0.0, 0.5, 1.0):
+        scripts = vary(space, parents, 2000, 2000, np.random.default_rng(0), single)
+        fresh = (scripts.tokens == FRESH).any(axis=1)
+        moved = np.array([sum(v not in kept for v in row[:12] if v == v) for row in scripts.values])
+        shares.append(np.mean(moved[~fresh & (moved > 0)] == 1))
+    assert shares[0] < 0.15
+    assert 0.4 < shares[1] < 0.6
+    assert shares[2] > 0.9
 
 
 def test_a_fresh_part_is_drawn_and_the_rest_kept():

@@ -76,6 +76,9 @@ class DisCoSettings:
         queue_sample: how many of the queue, drawn at random, one update imitates; 0 for all of them.
         variation: share of a batch that are variations of designs of the queue: values moved, parts drawn anew by
             the policy, exchanged, inserted or taken out.
+        variation_single: share of the moves of values among them that move one value only, half of them to
+            anywhere within its range. That gets on where rewards have steps, which hide how far a value is off,
+            and where a move of several values spoils one that was right.
         refinement: share of a batch that refines the values of the best skeletons of the queue, by CMA-ES.
         allocation: share calls between policy, variation and refinement, as far as they are on, by what each
             earned lately instead of by the two shares above; see `allocation`.
@@ -106,6 +109,7 @@ class DisCoSettings:
     queue_recheck: float = 0.0
     queue_sample: int = 0
     variation: float = 0.0
+    variation_single: float = 0.0
     refinement: float = 0.0
     allocation: bool = False
     off_policy: bool = True
@@ -136,6 +140,7 @@ class DisCoSettings:
         require_number("queue_weight", self.queue_weight, least=0)
         require_number("queue_recheck", self.queue_recheck, least=0, most=0.5)
         require_number("variation", self.variation, least=0, most=0.9)
+        require_number("variation_single", self.variation_single, least=0, most=1)
         require_number("refinement", self.refinement, least=0, most=0.9)
         require_number("task_refinement", self.task_refinement, least=0, most=1)
         both = self.variation + self.refinement
@@ -237,7 +242,8 @@ class DisCo:
         varied = min(varied, count) if len(members) > 1 else 0
         if count:
             with one_thread():
-                scripts = vary(self.space, members.designs, varied, count, rng) if varied else None
+                single = self.settings.variation_single
+                scripts = vary(self.space, members.designs, varied, count, rng, single) if varied else None
                 drawn = sample(self.space, self.policy.stepper(), count, rng, scripts=scripts).designs
             self._note(drawn.select(slice(0, varied)), VARIATION)
             self._note(drawn.select(slice(varied, None)), POLICY)

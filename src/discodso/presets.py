@@ -50,6 +50,7 @@ def preset(
         queue_niche=2,
         queue_recheck=0.2 if noisy else 0.0,
         variation=0.35,
+        variation_single=0.5,
         refinement=0.3,
         allocation=True,
         restart_batches=20,

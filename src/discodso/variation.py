@@ -22,7 +22,8 @@ from discodso.space import Options, Space
 FRESH = -2  # in place of a token: the policy draws it, and all below it
 _END = -1
 _SPREADS = (0.002, 0.3)  # of varied values, in coordinates; even on the logarithm
-_SHARE_OF_VALUES = 0.3  # that one variation changes
+_SHARE_OF_VALUES = 0.3  # that one variation changes, if not a single one
+_ANYWHERE = 0.5  # of moves of a single value
 _BOTH = 0.3  # of variations of tokens also move values
 
 # A script as a list: token id or FRESH, value (NaN: the policy draws it), step from that value in coordinates.
@@ -117,9 +118,11 @@ def spans(space: Space, script: Script) -> list[int]:
     return found
 
 
-def vary(space: Space, parents: DesignBatch, count: int, size: int, rng: np.random.Generator) -> Scripts:
+def vary(
+    space: Space, parents: DesignBatch, count: int, size: int, rng: np.random.Generator, single: float = 0.0
+) -> Scripts:
     """`size` scripts: `count` variations, then empty ones, which leave all to the policy. Parents are given best
-    first, and better ones are taken more often."""
+    first, and better ones are taken more often. `single` is the share of moves of values that move one only."""
     if not len(parents):
         return Scripts.of(space, [[] for _ in range(size)])
     own = random.Random(int(rng.integers(2**63)))  # many single draws, at a tenth of the time of NumPy's
@@ -128,11 +131,13 @@ def vary(space: Space, parents: DesignBatch, count: int, size: int, rng: np.rand
     def pick() -> Script:
         return scripts[int(min(own.random(), own.random()) * len(scripts))]
 
-    operators = own.choices(_OPERATORS, _WEIGHTS, k=count)
+    weights = (_MOVES * (1 - single), *_WEIGHTS, _MOVES * single)
+    operators = own.choices((vary_values, *_OPERATORS, vary_value), weights, k=count)
     varied = [operator(space, pick(), pick(), own) for operator in operators]
     for row, operator in enumerate(operators):
-        if operator is not vary_values and own.random() < _BOTH:
-            varied[row] = _moved(varied[row], own) or varied[row]
+        if operator not in (vary_values, vary_value) and own.random() < _BOTH:
+            share = 0.0 if single and own.random() < single else _SHARE_OF_VALUES
+            varied[row] = _moved(varied[row], own, share) or varied[row]
     return Scripts.of(space, [*varied, *([] for _ in range(size - count))])
 
 
@@ -162,17 +167,33 @@ def _part(space: Space, script: Script, rng: random.Random) -> tuple[int, int]:
 
 def vary_values(space: Space, own: Script, other: Script, rng: random.Random) -> Script:
     """Some values move a little."""
-    return _moved(own, rng) or replace_part(space, own, other, rng)
+    return _moved(own, rng, _SHARE_OF_VALUES) or replace_part(space, own, other, rng)
 
 
-def _moved(script: Script, rng: random.Random) -> Script:
-    """With other values, one at least; empty if there is none."""
+def vary_value(space: Space, own: Script, other: Script, rng: random.Random) -> Script:
+    """One value moves a little, or anywhere within its range if that is finite."""
+    moved = _moved(own, rng, 0.0)
+    if not moved:
+        return replace_part(space, own, other, rng)
+    if rng.random() < _ANYWHERE:
+        at = next(at for at, (_, _, step) in enumerate(moved) if step)
+        token = moved[at][0]
+        low, high = (float(ends[token]) for ends in space.range_coordinates)
+        if math.isfinite(high - low):
+            z = np.array([rng.uniform(low, high)])
+            moved[at] = (token, float(space.library.coordinates.to_value(np.array([token]), z)[0]), 0.0)
+    return moved
+
+
+def _moved(script: Script, rng: random.Random, share: float) -> Script:
+    """With one other value, and a share of the rest; empty if there is none."""
     places = [at for at, (_, value, _) in enumerate(script) if value == value]
     if not places:
         return []
     spread = math.exp(rng.uniform(math.log(_SPREADS[0]), math.log(_SPREADS[1])))
     moved = {rng.choice(places)}
-    moved |= {at for at in places if rng.random() < _SHARE_OF_VALUES}
+    if share:
+        moved |= {at for at in places if rng.random() < share}
     return [
         (token, value, rng.gauss(0.0, spread) if at in moved else step)
         for at, (token, value, step) in enumerate(script)
@@ -243,5 +264,6 @@ def hoist(space: Space, own: Script, other: Script, rng: random.Random) -> Scrip
 
 
 Operator = Callable[[Space, Script, Script, random.Random], Script]
-_OPERATORS: tuple[Operator, ...] = (vary_values, replace_part, cross, change_token, insert, hoist)
-_WEIGHTS = (0.4, 0.15, 0.15, 0.1, 0.1, 0.1)
+_MOVES = 0.4  # share of moves of values; the rest:
+_OPERATORS: tuple[Operator, ...] = (replace_part, cross, change_token, insert, hoist)
+_WEIGHTS = (0.15, 0.15, 0.1, 0.1, 0.1)
