@@ -19,9 +19,9 @@ def preset(
 
     Args:
         name: "paper" has the hyperparameters of the paper and nothing else. "default" keeps an archive of the best
-            designs, learns from it, varies its designs and refines their values, shares the calls between these
-            by what each earns, and begins anew when it is stuck; benchmarks/results/defaults.md has what each part
-            is worth.
+            designs, varies them and refines their values, learns from what comes of it, shares the calls between
+            these by what each earns, and begins anew when it is stuck; benchmarks/results/defaults.md has what
+            each part is worth.
         noisy: whether rewards are noisy; good designs of "default" are then evaluated again before they count.
         refines: whether the task has `refine`, which serves "default" better than refining from rewards alone.
         budget: objective calls; batches of "default" are smaller for small ones, so that it learns often enough.
@@ -47,6 +47,7 @@ def preset(
         learning_rate=0.005,
         entropy_coefficient=0.05,
         queue_size=20,
+        queue_weight=0.0,
         queue_niche=2,
         queue_recheck=0.2 if noisy else 0.0,
         variation=0.35,
