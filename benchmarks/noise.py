@@ -39,6 +39,10 @@ METHODS: dict[str, dict[str, Any]] = {
     "default": {},
     "without the race": {"confirm_calls": 0},
     "without the race and without evaluating again": {"method": replace(DEFAULT, queue_recheck=0.0)},
+    "moves of single values, no imitation (as for exact rewards)": {
+        "method": replace(DEFAULT, variation_single=0.5, queue_weight=0.0),
+        "confirm_calls": CALLS // 10,
+    },
     "paper preset": {"preset": "paper"},
     "genetic programming": {"method": GPSettings(population=100)},
     "random search": {"method": RandomSettings()},

@@ -22,7 +22,8 @@ def preset(
             designs, varies them and refines their values, learns from what comes of it, shares the calls between
             these by what each earns, and begins anew when it is stuck; benchmarks/results/defaults.md has what
             each part is worth.
-        noisy: whether rewards are noisy; good designs of "default" are then evaluated again before they count.
+        noisy: whether rewards are noisy; good designs of "default" are then evaluated again before they count, and
+            learned from as a whole rather than changed in one value at a time, whose gains noise hides.
         refines: whether the task has `refine`, which serves "default" better than refining from rewards alone.
         budget: objective calls; batches of "default" are smaller for small ones, so that it learns often enough.
     """
@@ -47,11 +48,11 @@ def preset(
         learning_rate=0.005,
         entropy_coefficient=0.05,
         queue_size=20,
-        queue_weight=0.0,
+        queue_weight=1.0 if noisy else 0.0,
         queue_niche=2,
         queue_recheck=0.2 if noisy else 0.0,
         variation=0.35,
-        variation_single=0.5,
+        variation_single=0.0 if noisy else 0.5,
         refinement=0.3,
         allocation=True,
         restart_batches=20,
