@@ -94,6 +94,12 @@ def test_noisy_tasks_evaluate_good_designs_again():
     assert any(scored.weight > 1 for scored in result.top)
 
 
+def test_with_noise_the_archive_is_imitated_and_several_values_move():
+    exact, noisy = preset(), preset(noisy=True)
+    assert (exact.queue_weight, exact.variation_single) == (0.0, 0.5)
+    assert (noisy.queue_weight, noisy.variation_single) == (1.0, 0.0)
+
+
 def settings_with(**method):
     return parse({"task": {"kind": "bitstring"}, "run": {"budget": 100}, "method": method}).method
 
