@@ -23,7 +23,7 @@ def preset(
             these by what each earns, and begins anew when it is stuck; benchmarks/results/defaults.md has what
             each part is worth.
         noisy: whether rewards are noisy; good designs of "default" are then evaluated again before they count, and
-            learned from as a whole rather than changed in one value at a time, whose gains noise hides.
+            the archive is imitated and no value moved alone; docs/defaults.md has how far that is measured.
         refines: whether the task has `refine`, which serves "default" better than refining from rewards alone.
         budget: objective calls; batches of "default" are smaller for small ones, so that it learns often enough.
     """
