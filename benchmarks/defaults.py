@@ -4,7 +4,8 @@ Parts, each with its table: "bitstring" are the four bitstring settings (50,000 
 reward of 0.99999); "filter" and "coating" are the spaces of examples/ at 5,000 calls, 10 seeds; "unseen" has four
 problems by which no setting was chosen (benchmarks/unseen.py), likewise. The default was tuned on seeds 0 to 2 of
 the bitstring (f1 with alpha 0.5, f2 with both) and 0 to 5 of the filter; `queue_weight` with all ten in view. No
-setting was tuned on the coating, but two operators of variation were added after a first look at it. Runs that are there already are not made again.
+setting was tuned on the coating, but two operators of variation were added after a first look at it. Runs that are
+there already are not made again.
 
     python benchmarks/defaults.py [PART...]     prints, and writes benchmarks/results/defaults.{json,md}
 """
