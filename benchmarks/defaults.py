@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import statistics
 import sys
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import intervals  # type: ignore[import-not-found]
 from unseen import UNSEEN
 
 from discodso import GPSettings, Task, preset, search
@@ -58,7 +58,6 @@ def ablation(budget: int) -> dict[str, MethodSettings]:
 
 PEERS = ("default", "paper preset", "genetic programming", "random search")
 CASES = [(objective, alpha) for alpha in (0.9, 0.5) for objective in ("f1", "f2")]
-T_95 = {5: 2.776, 10: 2.262}  # Student's t, two-sided
 
 
 def filter_task() -> Task:
@@ -120,14 +119,11 @@ def make(part: str, runs: dict[str, Any], methods: list[str]) -> None:
 
 
 def shown(cell: list[dict[str, Any]], part: str) -> str:
-    """Mean reward and half the width of its 95 % interval by Student's t; for the bitstring the mean of the calls
-    too, since most rows reach the end."""
-    runs = [run["best"] for run in cell]
-    if len(runs) not in T_95:
-        return f"{statistics.mean(runs):.4f} ({len(runs)} runs)" if runs else "-"
-    half = T_95[len(runs)] * statistics.stdev(runs) / math.sqrt(len(runs))
-    calls = f"; {statistics.mean(run['calls'] for run in cell):,.0f} calls" if part == "bitstring" else ""
-    return f"{statistics.mean(runs):.4f} ± {half:.4f}{calls}"
+    """Mean reward with its interval; for the bitstring the mean of the calls too: most reach the end."""
+    rewards = intervals.shown([run["best"] for run in cell], wanted=COLUMNS[part][3], digits=4)
+    if part != "bitstring" or not cell:
+        return rewards
+    return f"{rewards}; {statistics.fmean(run['calls'] for run in cell):,.0f} calls"
 
 
 def write(runs: dict[str, Any]) -> None:

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
-import statistics
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import intervals  # type: ignore[import-not-found]
 import numpy as np
 from defaults import coating_task, filter_task  # type: ignore[import-not-found]
 
@@ -28,7 +27,6 @@ from discodso.tasks.bitstring import bitstring
 
 RESULTS = Path(__file__).parent / "results"
 CALLS, SEEDS, NOISE = 5_000, range(10), 0.1
-T_95 = 2.262  # Student's t for ten seeds, two-sided
 DEFAULT = preset("default", noisy=True, budget=CALLS)
 TASKS: dict[str, Callable[[int], Task]] = {
     "bitstring f1, alpha 0.9": lambda seed: bitstring(10, 0.9, "f1", seed),
@@ -84,14 +82,6 @@ def run(name: str, method: str, seed: int) -> dict[str, Any]:
     }
 
 
-def interval(numbers: list[float]) -> str:
-    """Mean and half the width of its 95 % interval by Student's t."""
-    if len(numbers) != len(SEEDS):
-        return f"{statistics.fmean(numbers):.3f} ({len(numbers)} runs)" if numbers else "-"
-    half = T_95 * statistics.stdev(numbers) / math.sqrt(len(numbers))
-    return f"{statistics.fmean(numbers):.3f} ± {half:.3f}"
-
-
 def table(records: list[dict[str, Any]]) -> str:
     """True rewards and luck."""
     lines = [
@@ -106,7 +96,11 @@ def table(records: list[dict[str, Any]]) -> str:
         lines.append("|---" * (len(TASKS) + 1) + "|")
         for method in METHODS:
             cells = [
-                interval([r[key] for r in records if (r["task"], r["method"]) == (name, method)])
+                intervals.shown(
+                    [r[key] for r in records if (r["task"], r["method"]) == (name, method)],
+                    wanted=len(SEEDS),
+                    digits=3,
+                )
                 for name in TASKS
             ]
             if any(cell != "-" for cell in cells):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import math
-import statistics
 import sys
 import time
 import warnings
@@ -20,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import intervals  # type: ignore[import-not-found]
 import numpy as np
 
 from discodso import preset, refinement, search
@@ -35,7 +35,6 @@ RESULTS = Path(__file__).parent / "results"
 sys.path.insert(0, str(Path(__file__).parent))
 CALLS, SEEDS = 300, 20  # of a search alone
 WHOLE_CALLS, WHOLE_SEEDS = 5_000, 10
-T_95 = {10: 2.262, 20: 2.093}  # Student's t, two-sided
 STEP = 0.1  # the first, of all of them
 
 # Units float[n, N] between 0 and 1, to rewards float[n].
@@ -275,9 +274,8 @@ def within(task: Task, kind: Any) -> list[float]:
 
 
 def shown(rewards: list[float]) -> str:
-    """Mean and half the width of its 95 % interval by Student's t."""
-    half = T_95[len(rewards)] * statistics.stdev(rewards) / math.sqrt(len(rewards))
-    return f"{statistics.fmean(rewards):.4f} ± {half:.4f}"
+    """Mean with its interval."""
+    return intervals.shown(rewards, wanted=len(rewards), digits=4)
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
 """What each part of the default for tree policies is worth: the default, the default without each, the paper's.
 
-The three compiled environments: 20,000 calls of 100 episodes, seeds 10 to 14, on which no setting was tuned; with
-`--calls 2000`, seeds 10 to 19, what it is worth to learn where calls are few. Runs that the result file has are
-not repeated; `--methods` and `--environments` choose.
+The three compiled environments: 20,000 calls of 100 episodes, seeds 10 to 14, where no setting was tuned (though
+10 and 11 had shown that the scale needed it); with `--calls 2000`, seeds 10 to 19, what it is worth to learn where
+calls are few. Runs that the result file has are not repeated; `--methods` and `--environments` choose.
 
     python benchmarks/trees.py                  hours; writes benchmarks/results/trees.{json,md}
 """
@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import statistics
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+import intervals  # type: ignore[import-not-found]
 
 from discodso import search_policy
 from discodso.files import write_atomically
@@ -27,7 +29,6 @@ from discodso.tasks.control.search import tuned_settings
 RESULTS = Path(__file__).parent / "results"
 ENVIRONMENTS = ("CartPole-v1", "MountainCar-v0", "Acrobot-v1")
 SEEDS = {20_000: range(10, 15), 2_000: range(10, 20)}  # by calls
-T_95 = {5: 2.776, 10: 2.262}  # Student's t, two-sided
 TUNED = tuned_settings()
 ABLATION: dict[str, dict[str, Any]] = {
     "default": {},
@@ -51,7 +52,8 @@ LEARNING = (
     "without learning from varied trees",
     "without niches",
 )
-Pair = tuple[dict[str, Any], dict[str, Any]]  # a run, and the default's with the same seed
+Runs = list[dict[str, Any] | None]  # by seed
+Cell = Callable[[Runs, Runs], str]  # of a method's runs and the default's
 ROWS = {20_000: tuple(ABLATION), 2_000: LEARNING}  # by calls, if no methods are chosen
 
 
@@ -71,53 +73,47 @@ def run(environment: str, method: str, seed: int, calls: int) -> dict[str, Any]:
     }
 
 
-def interval(numbers: list[float], wanted: int) -> str:
-    """Mean and half the width of its 95 % interval by Student's t; the number of runs where some are missing."""
-    if len(numbers) != wanted:
-        return f"{statistics.fmean(numbers):.2f} ({len(numbers)} runs)" if numbers else "-"
-    half = T_95[wanted] * statistics.stdev(numbers) / math.sqrt(wanted)
-    return f"{statistics.fmean(numbers):.2f} ± {half:.2f}"
-
-
-def table(records: list[dict[str, Any]], calls: int, gaps: bool) -> list[str]:
-    """Test means with intervals, and means of nodes and CPU seconds; or by how much the default is ahead, seed by
-    seed, and in how many seeds."""
-    title = "by how much the default is ahead, seed by seed" if gaps else "test means"
-    rows = [
-        f"## {calls:,} calls, {len(SEEDS[calls])} seeds: {title}",
-        "",
-        "| method | " + " | ".join(ENVIRONMENTS) + " |",
-        "|---" * (len(ENVIRONMENTS) + 1) + "|",
-    ]
-    cells = {(r["method"], r["environment"], r["seed"]): r for r in records if r["calls"] == calls}
+def table(records: list[dict[str, Any]], calls: int, cell: Cell) -> list[str]:
+    """A row for each method that has runs, a column for each environment."""
+    by_seed = {(r["method"], r["environment"], r["seed"]): r for r in records if r["calls"] == calls}
+    rows = ["| method | " + " | ".join(ENVIRONMENTS) + " |", "|---" * (len(ENVIRONMENTS) + 1) + "|"]
     for method in ABLATION:
-        row = []
-        for environment in ENVIRONMENTS:
-            pairs = [
-                (cells[method, environment, seed], cells["default", environment, seed])
-                for seed in SEEDS[calls]
-                if {(method, environment, seed), ("default", environment, seed)} <= cells.keys()
-            ]
-            row.append(gap(pairs, len(SEEDS[calls])) if gaps else mean(pairs, len(SEEDS[calls])))
-        if any(cell != "-" for cell in row) and not (gaps and method == "default"):
+        row = [
+            cell(
+                [by_seed.get((method, environment, seed)) for seed in SEEDS[calls]],
+                [by_seed.get(("default", environment, seed)) for seed in SEEDS[calls]],
+            )
+            for environment in ENVIRONMENTS
+        ]
+        if any(text != "-" for text in row):
             rows.append(f"| {method} | " + " | ".join(row) + " |")
     return [*rows, ""]
 
 
-def mean(pairs: list[Pair], wanted: int) -> str:
-    """A cell of test means."""
-    if not pairs:
+def means(own: Runs, default: Runs) -> str:
+    """Test mean with its interval, and means of nodes and CPU seconds."""
+    there = [run for run in own if run is not None]
+    if not there:
         return "-"
-    nodes, seconds = (statistics.fmean(own[key] for own, _ in pairs) for key in ("nodes", "cpu_seconds"))
-    return f"{interval([own['test'] for own, _ in pairs], wanted)} ({nodes:.0f}; {seconds:.0f} s)"
+    nodes, seconds = (statistics.fmean(run[key] for run in there) for key in ("nodes", "cpu_seconds"))
+    tests = intervals.shown([run["test"] for run in there], wanted=len(own), digits=2)
+    return f"{tests} ({nodes:.0f}; {seconds:.0f} s)"
 
 
-def gap(pairs: list[Pair], wanted: int) -> str:
-    """A cell of what the default has more."""
-    if not pairs:
+def gaps(own: Runs, default: Runs) -> str:
+    """By how much the default is ahead, seed by seed, and in how many."""
+    ahead = [
+        best["test"] - run["test"]
+        for run, best in zip(own, default, strict=True)
+        if run is not None and best is not None and run is not best
+    ]
+    if not ahead:
         return "-"
-    gaps = [default["test"] - own["test"] for own, default in pairs]
-    return f"{interval(gaps, wanted)} (ahead in {sum(g > 0 for g in gaps)}, behind in {sum(g < 0 for g in gaps)})"
+    mean = intervals.shown(ahead, wanted=len(own), digits=2)
+    return f"{mean} (ahead in {sum(gap > 0 for gap in ahead)}, behind in {sum(gap < 0 for gap in ahead)})"
+
+
+TABLES: dict[str, Cell] = {"test means": means, "by how much the default is ahead, seed by seed": gaps}
 
 
 def write(records: list[dict[str, Any]]) -> None:
@@ -129,8 +125,9 @@ def write(records: list[dict[str, Any]]) -> None:
         "CPU seconds. Made by `python benchmarks/trees.py` and `python benchmarks/trees.py --calls 2000`.",
         "",
     ]
-    for calls in SEEDS:
-        lines += table(records, calls, gaps=False) + table(records, calls, gaps=True)
+    for calls, seeds in SEEDS.items():
+        for title, cell in TABLES.items():
+            lines += [f"## {calls:,} calls, {len(seeds)} seeds: {title}", "", *table(records, calls, cell)]
     write_atomically(RESULTS / "trees.md", "\n".join(lines))
 
 

@@ -61,8 +61,8 @@ class DisCoSettings:
         normalise_advantages: divide advantages by their running root mean square.
         max_gradient_norm: longer gradients are shortened to it. Ordinary ones are about 1, so that only freaks are
             touched, which would stall Adam for a long time.
-        queue_size: how many of the best designs seen are also imitated (priority-queue training); 0 for none.
-        queue_weight: weight of that imitation in the loss.
+        queue_size: how many of the best designs seen are kept, to be imitated, varied and refined; 0 for none.
+        queue_weight: weight of imitating them in the loss (priority-queue training).
         queue_niche: how many of them may have the same structure; 0 for any number. Without a limit variants of
             one design fill the queue, and the policy stops trying other structures.
         queue_niche_length: designs have the same structure if they agree in so many tokens from the start; 0 for

@@ -31,7 +31,7 @@ preset = "default"         # or "paper": the paper's hyperparameters and nothing
 # learning_rate = 0.005
 # entropy_coefficient = 0.05
 # risk_factor = 0.2        # epsilon, the share of a batch that teaches
-# queue_size = 50          # best designs to keep, imitate, vary and refine
+# queue_size = 50          # best designs to keep, vary and refine, and with queue_weight to imitate
 # queue_recheck = 0.2      # share of a batch that evaluates good designs again, for noisy rewards
 
 [method.policy]

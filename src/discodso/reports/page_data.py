@@ -162,9 +162,8 @@ def _top(group: Group) -> list[dict[str, Any]]:
         for scored in run.designs:
             if scored.design not in found or found[scored.design][0].reward < scored.reward:
                 found[scored.design] = (scored, run)
-    first = (
-        group.leading.designs[0].design if group.leading.designs else None
-    )  # of noisy ones not the highest
+    leading = group.leading.designs
+    first = leading[0].design if leading else None  # of noisy ones not the highest
     ranked = sorted(found.values(), key=lambda pair: (pair[0].design != first, -pair[0].reward, pair[0].call))
     ranked = ranked[:_DESIGNS]
     shown = show_designs(group.leading, [scored.design for scored, _ in ranked])
