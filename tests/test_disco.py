@@ -197,18 +197,25 @@ def test_the_queue_takes_few_of_one_structure_if_asked():
     assert most == {0: 6, 2: 2}
 
 
+def log_prob_of_the_queue(settings: DisCoSettings) -> float:
+    """After five updates on the same designs."""
+    disco = DisCo(decision_tree(), settings, seed=0)
+    designs = disco.ask()
+    for _ in range(5):
+        disco.tell(designs, np.linspace(0, 1, len(designs)))
+    assert disco.updates == 5
+    return float(disco.policy.score(replay(disco.space, disco.elite.designs)).log_prob.detach().mean())
+
+
 def test_more_steps_imitate_the_queue_more_closely():
-    reached = []
-    for steps in (1, 10):
-        settings = replace(SMALL, queue_size=4, queue_steps=steps, entropy_coefficient=0.0)
-        disco = DisCo(decision_tree(), settings, seed=0)
-        designs = disco.ask()
-        for _ in range(5):
-            disco.tell(designs, np.linspace(0, 1, len(designs)))
-        best = disco.elite.designs
-        reached.append(float(disco.policy.score(replay(disco.space, best)).log_prob.detach().mean()))
-        assert disco.updates == 5
-    assert reached[1] > reached[0] + 0.05
+    once = replace(SMALL, queue_size=4, entropy_coefficient=0.0)
+    assert log_prob_of_the_queue(replace(once, queue_steps=10)) > log_prob_of_the_queue(once) + 0.05
+
+
+def test_more_steps_weigh_imitation_against_entropy():
+    heavy = replace(SMALL, queue_size=4, queue_steps=10, queue_weight=1.0, entropy_coefficient=0.1)
+    light = replace(heavy, queue_weight=1e-3)
+    assert log_prob_of_the_queue(heavy) > log_prob_of_the_queue(light) + 0.05
 
 
 def test_a_queue_without_weight_teaches_nothing():
@@ -221,6 +228,40 @@ def test_a_queue_without_weight_teaches_nothing():
         learned.append(weights(disco))
     assert len(disco.elite) == 4
     assert np.array_equal(*learned)
+
+
+def test_the_weight_of_imitation_is_that_in_the_loss():
+    losses = []
+    for weight in (0.0, 0.5, 2.0):
+        disco = DisCo(symbolic(), replace(SMALL, queue_size=4, queue_weight=weight), seed=0)
+        designs = disco.ask()
+        losses.append(disco.tell(designs, [length_reward(d) for d in designs]).loss)
+    none, half, two = losses
+    assert two - none == pytest.approx(4 * (half - none), rel=1e-4)
+    assert half > none
+
+
+def test_variation_moves_single_values_as_the_settings_say():
+    space = Space([Token("x", range=(0, 1))], FixedSequence(12))
+    alone = []
+    for single in (0.0, 1.0):
+        settings = replace(SMALL, batch_size=2, queue_size=2, variation=0.9, variation_single=single)
+        disco = DisCo(space, settings, seed=0)
+        disco.tell([Design.of(*[("x", value)] * 12) for value in (0.1, 0.6)], [0.0, 1.0])
+        assert len(disco.elite) == 2
+        moved = [sum(value not in (0.1, 0.6) for value in design.values) for design in disco.ask(400)]
+        alone.append(moved.count(1))
+    assert alone[1] > alone[0] + 50
+
+
+@pytest.mark.parametrize("off_policy", [True, False])
+def test_varied_designs_teach_only_if_asked(off_policy):
+    settings = replace(SMALL, batch_size=20, queue_size=4, variation=0.5, off_policy=off_policy)
+    disco = DisCo(symbolic(), settings, seed=0)
+    disco.tell(disco.ask(), np.linspace(0, 1, 20))
+    designs = disco.ask()  # the varied ones come first
+    quantile = disco.tell(designs, [100.0] * 10 + [0.0] * 10).quantile
+    assert quantile == (100.0 if off_policy else 0.0)
 
 
 def test_two_runs_interleaved_do_not_meet():
