@@ -34,16 +34,18 @@ TUNED = {
     "MountainCar-v0": "--calls 20000 --episodes 200 --common-episodes",
     "Acrobot-v1": "--calls 60000 --episodes 600 --restart-after 3000",
 }
-# Short searches over few episodes find where to look, one over many then looks closely.
-EXPLORE = "LunarLander-v3 --calls 9000 --episodes 32 --common-episodes --probe-ranges --workers 2"
-LUNAR_LANDER = {
-    "LunarLander-v3-explore-seed0": f"{EXPLORE} --seed 0",
-    "LunarLander-v3-explore-seed1": f"{EXPLORE} --seed 1",
-    "LunarLander-v3-tuned-seed0": (
-        "LunarLander-v3 --calls 20000 --episodes 1000 --common-episodes --probe-ranges --workers 2 --seed 0 "
-        "--start-from results/policies/LunarLander-v3-explore-seed0 "
-        "--start-from results/policies/LunarLander-v3-explore-seed1"
-    ),
+# Short searches over few episodes find where to look, one over more goes on with the best of them all, and one
+# over many looks closely.
+LUNAR_LANDER = "LunarLander-v3 --common-episodes --probe-ranges --workers 2"
+EXPLORED = [f"LunarLander-v3-explore-seed{seed}" for seed in range(6)]
+CHAIN = {
+    **{
+        name: f"{LUNAR_LANDER} --calls 9000 --episodes 32 --seed {seed}" for seed, name in enumerate(EXPLORED)
+    },
+    "LunarLander-v3-closer-seed0": f"{LUNAR_LANDER} --calls 12000 --episodes 200 --seed 0 "
+    + " ".join(f"--start-from results/policies/{name}" for name in EXPLORED),
+    "LunarLander-v3-tuned-seed0": f"{LUNAR_LANDER} --calls 10000 --episodes 1000 --seed 0 "
+    "--start-from results/policies/LunarLander-v3-closer-seed0",
     "LunarLander-v3-paper-seed0": (
         "LunarLander-v3 --preset paper --calls 100000 --max-time 900 --workers 2 --seed 0"
     ),
@@ -61,7 +63,7 @@ def runs() -> dict[str, str]:
             found[f"{environment}-paper-seed{seed}"] = (
                 f"{environment} --preset paper --calls {PAPER_CALLS} --workers 2 --seed {seed}"
             )
-    return {**found, **LUNAR_LANDER}
+    return {**found, **CHAIN}
 
 
 def run(name: str, arguments: str) -> None:

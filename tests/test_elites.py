@@ -98,6 +98,29 @@ def test_the_ranking_averages_what_is_noisy():
     assert [(s.reward, s.weight, s.call) for s in ranking.top] == [(5.0, 4.0, 2), (3.0, 16.0, 1)]
 
 
+def test_without_noise_the_ranking_keeps_the_reward_with_the_most_evidence():
+    ranking = Ranking(3)
+    ranking.add(designs(0.1, 0.2), np.array([9.0, 5.0]), np.arange(1, 3), np.array([40.0, 4.0]))
+    ranking.add(designs(0.1, 0.2), np.array([6.0, 7.0]), np.arange(3, 5), np.array([8.0, 40.0]))
+    ranking.add(designs(0.2), np.array([7.5]), np.array([5]), np.array([40.0]))
+    assert [(s.reward, s.weight, s.call) for s in ranking.top] == [(9.0, 40.0, 1), (7.0, 40.0, 4)]
+
+
+def test_rewards_that_repeat_are_not_noisy():
+    def objective(design, seed):
+        return design.values[0]
+
+    task = Task(SPACE, objective, stochastic=True, repeatable=True)
+    assert not task.noisy
+    assert Task(SPACE, objective, stochastic=True).noisy
+    found = search(task, budget=300, seed=0)
+    assert found.best.evaluations == 1
+    with pytest.raises(DeclarationError, match="noisy"):
+        search(task, budget=300, confirm_calls=30)
+    with pytest.raises(DeclarationError, match="repeatable"):
+        Task(SPACE, lambda design: 0.0, repeatable=True)
+
+
 def test_noise_is_seen_through():
     """One structure is better on average, another is noisier: with rechecking the elite holds the better one."""
 

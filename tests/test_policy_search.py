@@ -328,3 +328,12 @@ def test_the_paper_preset_leaves_the_winner_as_it_was_found() -> None:
     assert len(trimmed.policy) <= len(found.policy)
     assert trimmed.candidates == found.candidates
     assert trimmed.validation_episodes > found.validation_episodes
+
+
+def test_over_common_episodes_a_tree_that_is_met_again_keeps_its_reward():
+    found = search_policy(
+        "MountainCar-v0", calls=3000, episodes=100, common_episodes=True, seed=0, test_seeds=range(3)
+    )
+    best = [row.best for row in found.search.history]
+    assert best == sorted(best)
+    assert all(scored.evaluations == 1 for scored in found.search.top)

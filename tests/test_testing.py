@@ -200,6 +200,16 @@ def test_broken_objectives_are_found():
     with pytest.raises(AssertionError, match="expected a Task"):
         check_task(space)
     check_task(Task(space, lambda d, seed: np.random.default_rng(seed).random(), stochastic=True))
+    with pytest.raises(AssertionError, match="is repeatable, but with other seeds"):
+        check_task(
+            Task(
+                space,
+                lambda d, seed: np.random.default_rng(seed).random(),
+                stochastic=True,
+                repeatable=True,
+            )
+        )
+    check_task(Task(space, lambda d, seed: float(len(d)), stochastic=True, repeatable=True))
 
 
 def test_a_rule_of_the_space_that_breaks_is_found_through_the_task():

@@ -74,7 +74,7 @@ class Run:
         self.confirmer = confirmer
         races = confirmer.kept_calls > 0
         kept = max(plan.top, CANDIDATES) if races else plan.top
-        self.ranking = Ranking(kept, evaluator.task.stochastic, cautious=races)
+        self.ranking = Ranking(kept, evaluator.task.noisy, cautious=races)
         self.history: list[HistoryRow] = []
         self.failures: list[Failure] = []
         self.started = time.monotonic()

@@ -220,7 +220,8 @@ class Ranking:
 
     Args:
         size: how many to keep.
-        noisy: whether evaluations of one design differ; its reward is then the mean of them, by weight.
+        noisy: whether evaluations of one design differ; its reward is then the mean of them, by weight. Else it is
+            the one with the most evidence: with less of it a design may have been cut short.
         cautious: rank by the mean less its standard error, as far as designs that were evaluated again tell how
             much evaluations vary. Else those with a single lucky evaluation stand first.
     """
@@ -255,8 +256,10 @@ class Ranking:
         for row in rows[np.lexsort((lengths[rows], -worth[rows]))].tolist():
             scored = Scored(designs[row], float(rewards[row]), int(calls[row]), float(evidence[row]))
             before = known.get(scored.design)
-            if before is not None:
-                known[scored.design] = self._joined(before, scored) if self.noisy else before
+            if before is not None and self.noisy:
+                known[scored.design] = self._joined(before, scored)
+            elif before is not None:
+                known[scored.design] = max(before, scored, key=lambda one: one.weight)
             elif promising[row] and taken < self.size:
                 known[scored.design] = scored
                 taken += 1

@@ -71,9 +71,9 @@ def run_settings(settings: RunSettings, *, out: str | Path | None = None, callba
         task = build_task(settings, stack)
         executor = _executor(settings, stack)
         method = settings.method or preset(
-            noisy=task.stochastic, refines=task.refine is not None, budget=settings.plan.limits.budget
+            noisy=task.noisy, refines=task.refine is not None, budget=settings.plan.limits.budget
         )
-        plan = settings.plan.confirming_noise(task.stochastic and settings.method is None)
+        plan = settings.plan.confirming_noise(task.noisy and settings.method is None)
         settings = replace(settings, method=method, plan=plan)  # for the record
         result = start_search(
             task,

@@ -132,7 +132,7 @@ def start_search(
     folder is still held.
     """
     _require_parts(task, method)
-    if plan.confirm_calls and not task.stochastic:
+    if plan.confirm_calls and not task.noisy:
         raise DeclarationError(
             "confirm_calls is for tasks whose rewards are noisy, those with stochastic=True"
         )
@@ -222,7 +222,7 @@ def method_record(method: MethodSettings) -> dict[str, Any]:
 def _traits(task: Any) -> dict[str, bool]:
     """What the default settings depend on."""
     known = isinstance(task, Task)
-    return {"noisy": known and task.stochastic, "refines": known and task.refine is not None}
+    return {"noisy": known and task.noisy, "refines": known and task.refine is not None}
 
 
 def _require_parts(task: Any, method: Any) -> None:

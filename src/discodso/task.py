@@ -42,6 +42,9 @@ class Task:
         batch_objective: function of a `DesignBatch` to as many numbers, or to `Measured` (and of an array of
             seeds, if stochastic); used in place of `objective` where given.
         stochastic: whether the objective takes seeds.
+        repeatable: of a stochastic objective, whether a design gets the same reward each time all the same, as
+            where all designs meet the same random events. Where a design was rated with less evidence at one time
+            (see `Measured`), the reward with more of it counts.
         worst_reward: what a failed evaluation counts as; -inf keeps it out of the averages.
         name: for reports.
         cost_unit: what a batch objective counts besides calls, and returns as the cost of `Measured`, such as
@@ -68,6 +71,12 @@ class Task:
     cost_unit: str = ""
     rows_independent: bool = True
     refine: Callable[[DesignBatch, Ints], Refined] | None = None
+    repeatable: bool = False
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the rewards of one design differ from call to call."""
+        return self.stochastic and not self.repeatable
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):
@@ -79,5 +88,7 @@ class Task:
             raise DeclarationError("objective and batch_objective must be functions")
         if self.refine is not None and (not callable(self.refine) or self.stochastic):
             raise DeclarationError("refine must be a function, of a task that is not stochastic")
+        if self.repeatable and not self.stochastic:
+            raise DeclarationError("repeatable is for stochastic tasks; others are so anyway, leave it out")
         if self.worst_reward != -math.inf and not is_number(self.worst_reward):
             raise DeclarationError(f"worst_reward must be a number or -inf, got {self.worst_reward!r}")

@@ -118,6 +118,11 @@ def check_task(task: Task, *, designs: int = 20, seed: int = 0) -> None:
     )
     for design, one, two in zip(batch, first, second, strict=True):
         assert _same(one, two), f"the objective gave {one} and then {two} for {design} {hint}"
+    if task.repeatable and task.rows_independent:
+        for design, one, two in zip(batch, first, _rewards(task, batch, seed + 1), strict=True):
+            assert _same(one, two), (
+                f"the task is repeatable, but with other seeds {design} has {one} and {two}"
+            )
     if task.objective is not None and task.batch_objective is not None:
         single = Task(space, task.objective, None, task.stochastic, task.worst_reward, task.name)
         for design, one, two in zip(batch, first, _rewards(single, batch, seed), strict=True):

@@ -94,6 +94,7 @@ def tree_task(
         space,
         batch_objective=objective,
         stochastic=True,
+        repeatable=common,
         name=str(interface.environment),
         cost_unit="episodes",
         rows_independent=racing is None
