@@ -44,7 +44,7 @@ CHAIN = {
     },
     "LunarLander-v3-closer-seed0": f"{LUNAR_LANDER} --calls 12000 --episodes 200 --seed 0 "
     + " ".join(f"--start-from results/policies/{name}" for name in EXPLORED),
-    "LunarLander-v3-tuned-seed0": f"{LUNAR_LANDER} --calls 10000 --episodes 1000 --seed 0 "
+    "LunarLander-v3-tuned-seed0": f"{LUNAR_LANDER} --calls 16000 --episodes 1000 --seed 0 "
     "--start-from results/policies/LunarLander-v3-closer-seed0",
     "LunarLander-v3-paper-seed0": (
         "LunarLander-v3 --preset paper --calls 100000 --max-time 900 --workers 2 --seed 0"
