@@ -256,16 +256,16 @@ class Ranking:
         for row in rows[np.lexsort((lengths[rows], -worth[rows]))].tolist():
             scored = Scored(designs[row], float(rewards[row]), int(calls[row]), float(evidence[row]))
             before = known.get(scored.design)
-            if before is not None and self.noisy:
+            if before is not None:
                 known[scored.design] = self._joined(before, scored)
-            elif before is not None:
-                known[scored.design] = max(before, scored, key=lambda one: one.weight)
             elif promising[row] and taken < self.size:
                 known[scored.design] = scored
                 taken += 1
         self._scored = sorted(known.values(), key=self._place)[: self.size]
 
     def _joined(self, before: Scored, more: Scored) -> Scored:
+        if not self.noisy:
+            return more if more.weight > before.weight else before
         both = before.joined(more)
         self._spread += both.spread - before.spread - more.spread
         self._repeats += 1

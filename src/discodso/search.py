@@ -134,7 +134,7 @@ def start_search(
     _require_parts(task, method)
     if plan.confirm_calls and not task.noisy:
         raise DeclarationError(
-            "confirm_calls is for tasks whose rewards are noisy, those with stochastic=True"
+            "confirm_calls is for tasks whose rewards are noisy, those with stochastic=True and not repeatable"
         )
     callbacks = Callbacks(callback)
     if isinstance(initial_designs, Design):
