@@ -6,7 +6,7 @@ REPORT := demo-report
 RUNS := $(addprefix $(REPORT)/,cartpole ladder equation bitstring)
 
 .PHONY: demo test test-browser test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression bench-executors \
-	bench-control bench-defaults bench-refinement bench-noise bench-ablation policies reproduce clean help
+	bench-control bench-defaults bench-refinement bench-noise bench-ablation bench-tree-settings policies reproduce clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -117,6 +117,9 @@ bench-ablation: $(VENV)/installed-bench  ## regression and tree policies without
 	$(BIN)/python benchmarks/regression.py
 	$(BIN)/python benchmarks/regression.py --ablation
 	$(BIN)/python benchmarks/trees.py
+
+bench-tree-settings: $(VENV)/installed  ## how the default for tree policies is chosen (40 minutes)
+	$(BIN)/python benchmarks/tree_settings.py
 
 clean:  ## remove what was built, the environment included
 	rm -rf $(VENV) $(REPORT) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

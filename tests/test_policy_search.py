@@ -229,6 +229,38 @@ def test_probed_ranges_hold_the_thresholds_and_are_resumed(tmp_path) -> None:
         assert all(low <= value <= high for name, value in scored.design if name == "velocity <")
 
 
+def test_a_preferred_size_is_where_trees_begin_and_is_resumed(tmp_path) -> None:
+    def sizes(folder: str, nodes: int | None, preset: str = "tuned") -> list[int]:
+        found = search_policy(
+            "CartPole-v1",
+            calls=100,
+            episodes=2,
+            typical_nodes=nodes,
+            preset=preset,
+            racing=False,
+            test_seeds=range(3),
+            out=tmp_path / folder,
+        )
+        return [len(scored.design) for scored in found.search.top]
+
+    small, large = sizes("small", 5), sizes("large", 25)
+    assert np.mean(small) < 9
+    assert np.mean(large) > 17
+    assert sizes("none", 0) != sizes("preset", None)  # which has a size that it prefers
+    assert sizes("paper", 0, "paper") == sizes("paper-preset", None, "paper")  # which has none
+    assert "typical_nodes = 5" in (tmp_path / "small" / "settings.toml").read_text()
+    again = resume_policy(tmp_path / "small", calls=200)
+    once = search_policy(
+        "CartPole-v1",
+        calls=200,
+        episodes=2,
+        typical_nodes=5,
+        racing=False,
+        test_seeds=range(3),
+    )
+    assert [scored.design for scored in again.search.top] == [scored.design for scored in once.search.top]
+
+
 def test_environments_with_arguments() -> None:
     found = search_policy(
         "CartPole-v1",
@@ -247,6 +279,8 @@ def test_environments_with_arguments() -> None:
         ({"calls": 0}, "calls"),
         ({"episodes": 1}, "episodes"),
         ({"max_nodes": 2}, "max_nodes"),
+        ({"typical_nodes": 2}, "typical_nodes must be 3 or more, or 0"),
+        ({"typical_nodes": -1}, "typical_nodes"),
         ({"workers": 0}, "workers"),
         ({"preset": "best"}, "preset"),
         ({"racing": "yes"}, "racing"),

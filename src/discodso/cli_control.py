@@ -25,6 +25,10 @@ def policy(
     episodes: Annotated[int, typer.Option(help="Episodes for one call.")] = 100,
     seed: Annotated[int, typer.Option(help="The same seed gives the same policy.")] = 0,
     max_nodes: Annotated[int, typer.Option(help="Decisions and leaves of the largest tree.")] = 31,
+    typical_nodes: Annotated[
+        int | None,
+        typer.Option(help="Begin with trees of about this size, 0 for any. By default as the preset has it."),
+    ] = None,
     workers: Annotated[int, typer.Option(help="Processes, or threads for compiled environments.")] = 1,
     out: Out = None,
     preset: Annotated[str, typer.Option(help="tuned, or paper for the paper's settings.")] = "tuned",
@@ -84,6 +88,7 @@ def policy(
         episodes=episodes,
         seed=seed,
         max_nodes=max_nodes,
+        typical_nodes=typical_nodes,
         workers=workers,
         preset=preset,
         racing=racing,

@@ -93,6 +93,7 @@ class PolicyTable(Table):
     probe_ranges: bool = False
     episodes: int = Field(default=100, ge=2)
     max_nodes: int = Field(default=31, ge=3)
+    typical_nodes: int | None = Field(default=None, ge=0)
     resolution: float = Field(default=0.01, gt=0, le=0.5)
     preset: Literal["tuned", "paper"] = "tuned"
     racing: bool | RacingTable | None = None

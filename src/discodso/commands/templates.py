@@ -74,6 +74,7 @@ kind = "policy"
 environment = "CartPole-v1"   # an id, or module:Id-v0
 episodes = 100             # N, for one objective call: its reward is their mean return
 # max_nodes = 31           # decisions and leaves of the largest tree
+# typical_nodes = 7        # begin with trees of about this size, 0 for any; by default as the preset has it
 # workers = 1              # processes, or threads where the environment is compiled
 # preset = "tuned"         # or "paper"
 # racing = true            # cut poor trees after few episodes; by default as the preset has it

@@ -86,6 +86,7 @@ def search_policy(
     episodes: int = EPISODES,
     seed: int = 0,
     max_nodes: int = MAX_NODES,
+    typical_nodes: int | None = None,
     workers: int = 1,
     preset: str = "tuned",
     method: MethodSettings | None = None,
@@ -113,6 +114,8 @@ def search_policy(
         episodes: N, episodes for one call.
         seed: the same seed gives the same policy, whatever the number of workers.
         max_nodes: decisions and leaves of the largest tree.
+        typical_nodes: begin with trees of about this size, a soft preference; 0 for none. By default as the preset
+            has it: some for "tuned", none for "paper".
         workers: processes, or threads where the environment has a compiled simulator.
         preset: "tuned" for what measured best, "paper" for the paper's settings and protocol.
         method: settings of the method in place of the preset's.
@@ -155,6 +158,8 @@ def search_policy(
         require_integer(key, value, least)
     if restart_after is not None:
         require_integer("restart_after", restart_after, 1)
+    if typical_nodes is not None:
+        _require_typical(typical_nodes)
     if time_limit is not None:
         require_number("time_limit", time_limit, above=0)
     tests = [int(test) for test in test_seeds]
@@ -167,6 +172,7 @@ def search_policy(
         probe_ranges=bool(probe_ranges),
         episodes=int(episodes),
         max_nodes=int(max_nodes),
+        typical_nodes=None if typical_nodes is None else int(typical_nodes),
         resolution=resolution,
         preset=preset,
         racing=RacingTable(**asdict(racing)) if isinstance(racing, Racing) else racing,
@@ -292,8 +298,15 @@ def _space(table: PolicyTable, seed: int) -> tuple[Interface, Space]:
     given = as_environment(table.environment, table.arguments)
     interface = describe(given, table.ranges, seed, table.probe_ranges)
     tuned = table.preset == "tuned"
-    typical = min(TYPICAL_NODES, table.max_nodes) if tuned else None
-    return interface, tree_space(interface, table.max_nodes, table.resolution, tuned, typical)
+    typical = (TYPICAL_NODES if tuned else 0) if table.typical_nodes is None else table.typical_nodes
+    _require_typical(typical)
+    preferred = min(typical, table.max_nodes) or None
+    return interface, tree_space(interface, table.max_nodes, table.resolution, tuned, preferred)
+
+
+def _require_typical(nodes: Any) -> None:
+    require_integer("typical_nodes", nodes, 0)
+    require("typical_nodes", nodes, nodes == 0 or nodes >= 3, "3 or more, or 0 for no preference")
 
 
 def _require_no_none(arguments: Mapping[str, Any]) -> None:

@@ -1,0 +1,176 @@
+"""How the default for tree policies is chosen: on CartPole and MountainCar, seeds 0 to 2, alone.
+
+With three seeds, one option at a time, chance would choose. So settings are drawn at random, every value of every
+option equally often, and a linear model tells what each value is worth on average over all others; for each option
+the best is taken. Scores are taken on test seeds of their own, so that those of the results stay unseen.
+
+    python benchmarks/tree_settings.py          goes on with what the result file has (40 minutes)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import screening  # type: ignore[import-not-found]
+
+from discodso import DisCoSettings, search_policy
+from discodso.arrays import Floats
+from discodso.files import write_atomically
+from discodso.policy import PolicySettings
+
+RESULTS = Path(__file__).parent / "results"
+SEEDS = range(3)
+TEST_SEEDS = range(10_000, 11_000)  # the results have 0 to 999
+DRAWN = 64  # settings
+# Returns that nothing reaches; the score of a run is -log10 of what it lacks, so that the last steps count.
+LIMITS = {"CartPole-v1": 501.0, "MountainCar-v0": -97.0}
+OPTIONS: dict[str, tuple[Mapping[str, Any], ...]] = {
+    "preferred length": tuple({"typical_nodes": nodes} for nodes in (0, 7, 13, 21)),
+    "batch": tuple({"batch_size": size} for size in (50, 100, 200)),
+    "share of variation": tuple({"variation": share} for share in (0.35, 0.6, 0.8)),
+    "moves of single thresholds": tuple({"variation_single": share} for share in (0.0, 0.5)),
+    "refinement": tuple({"refinement": share} for share in (0.0, 0.1)),
+    "size of the queue": tuple({"queue_size": size} for size in (20, 50, 100)),
+    "niches": (
+        {"queue_niche": 0},
+        {"queue_niche": 2},
+        {"queue_niche": 10, "queue_niche_length": 3},
+    ),
+    "imitation of the queue": (
+        {"queue_weight": 0.0},
+        {"queue_weight": 0.3},
+        {"queue_weight": 1.0},
+        {"queue_weight": 0.3, "queue_steps": 3},
+    ),
+    "evaluating again": tuple({"queue_recheck": share} for share in (0.0, 0.1, 0.2, 0.4)),
+    "learning from varied trees": tuple({"off_policy": on} for on in (True, False)),
+    "learning rate": tuple({"learning_rate": rate} for rate in (0.002, 0.005, 0.01)),
+    "entropy": tuple({"entropy_coefficient": weight} for weight in (0.01, 0.05, 0.1)),
+    "share that teaches": tuple({"risk_factor": share} for share in (0.1, 0.2)),
+    "distribution of thresholds": (
+        {"scale": 0.1},
+        {"scale": 0.2},
+        {"scale": 0.1, "learn_scale": True, "min_scale": 0.02},
+    ),
+    "unit of the means": tuple({"mean_scale": unit} for unit in (1.0, 0.3, 0.1)),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one run of some settings is."""
+
+    environment: str
+    calls: int
+    common: bool = False
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+        return f"{self.environment}, {self.calls:,} calls" + (", common episodes" if self.common else "")
+
+
+CELLS = (
+    Cell("CartPole-v1", 500),
+    Cell("MountainCar-v0", 2_000),
+    Cell("MountainCar-v0", 10_000),
+    Cell("MountainCar-v0", 10_000, common=True),
+)
+
+
+def method(own: Mapping[str, Any], common: bool) -> DisCoSettings:
+    """Over common episodes nothing is evaluated again, and equal returns count once."""
+    names = ("scale", "learn_scale", "min_scale", "mean_scale")
+    network = PolicySettings(shift=0.5, **{name: own[name] for name in names if name in own})
+    rest = {name: value for name, value in own.items() if name not in (*names, "typical_nodes")}
+    rest["queue_recheck"] = 0.0 if common else own["queue_recheck"]
+    return DisCoSettings(**rest, queue_unequal=common, policy=network)
+
+
+def run(own: Mapping[str, Any], cell: Cell, seed: int) -> float:
+    """Mean return of the chosen policy on the seeds kept for this."""
+    found = search_policy(
+        cell.environment,
+        calls=cell.calls,
+        seed=seed,
+        episodes=200 if cell.common else 100,
+        common_episodes=cell.common,
+        method=method(own, cell.common),
+        typical_nodes=own["typical_nodes"],
+        trim=False,
+        test_seeds=TEST_SEEDS,
+    )
+    return round(float(found.test_returns.mean()), 3)
+
+
+def scores(returns: Any) -> Floats:
+    """float[n]: means over cells, of returns[n, cells, seeds]; each cell counts by how much it differs."""
+    limits = np.array([LIMITS[cell.environment] for cell in CELLS])
+    by_cell = -np.log10(limits[:, None] - np.array(returns)).mean(axis=2)
+    standard: Floats = ((by_cell - by_cell.mean(axis=0)) / by_cell.std(axis=0)).mean(axis=1)
+    return standard
+
+
+def write(records: list[dict[str, Any]]) -> None:
+    """Results as JSON, and as Markdown when they are complete."""
+    command = "python benchmarks/tree_settings.py"
+    lines = ",\n  ".join(json.dumps(record) for record in records)
+    head = json.dumps({"command": command, "cells": [cell.name for cell in CELLS]})
+    write_atomically(RESULTS / "tree_settings.json", f'{head[:-1]},\n "runs": [\n  {lines}\n ]}}\n')
+    if len(records) < DRAWN:
+        return
+    returns = np.array([record["returns"] for record in records])
+    rows = screening.table(
+        OPTIONS,
+        [record["values"] for record in records],
+        scores(returns),
+        {cell.name: returns[:, k].mean(axis=1) for k, cell in enumerate(CELLS)},
+    )
+    head = [
+        f"How the default for tree policies was chosen, by `{command}`: on CartPole and",
+        f"MountainCar, seeds 0 to 2, nothing else. {DRAWN} settings drawn at random, every value of every option",
+        "equally often. A run scores -log10(limit - return), the limits being 501 and -97, on test seeds",
+        "10,000 to 10,999; scores are in units of their standard deviation over the settings. Worth: of a value,",
+        "by least squares over all settings, with its standard error. Returns are plain means over settings.",
+        "",
+    ]
+    write_atomically(RESULTS / "tree_settings.md", "\n".join([*head, *rows]))
+
+
+def main() -> None:
+    """Run what is missing; the file is written after each of the settings."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    options = parser.parse_args()
+    path = RESULTS / "tree_settings.json"
+    records: list[dict[str, Any]] = json.loads(path.read_text())["runs"] if path.exists() else []
+    missing = screening.drawn(OPTIONS, DRAWN)[len(records) :]
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+        futures = [
+            [
+                [pool.submit(run, screening.settings(OPTIONS, values), cell, seed) for seed in SEEDS]
+                for cell in CELLS
+            ]
+            for values in missing
+        ]
+        for values, cells in zip(missing, futures, strict=True):
+            returns = [[future.result() for future in own] for own in cells]
+            records.append({"values": values, "returns": returns})
+            write(records)
+            shown = [round(statistics.fmean(own), 2) for own in returns]
+            print(f"{len(records)} of {DRAWN}: {shown} {screening.settings(OPTIONS, values)}", flush=True)
+    write(records)
+    print((RESULTS / "tree_settings.md").read_text())
+
+
+if __name__ == "__main__":
+    main()
