@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +14,7 @@ SPEC = importlib.util.spec_from_file_location("screening", PATH)
 assert SPEC is not None
 assert SPEC.loader is not None
 screening = importlib.util.module_from_spec(SPEC)
+sys.modules["screening"] = screening  # dataclasses look their module up
 SPEC.loader.exec_module(screening)
 
 OPTIONS = {
