@@ -1,8 +1,10 @@
 """How the default for tree policies is chosen: on CartPole and MountainCar, seeds 0 to 2, alone.
 
 With three seeds, one option at a time, chance would choose. So settings are drawn at random, every value of every
-option equally often, and a linear model tells what each value is worth on average over all others; for each option
-the best is taken. Scores are taken on test seeds of their own, so that those of the results stay unseen.
+option equally often, and a linear model tells what each value is worth on average over all others (`screening`).
+The best of these, the best of those drawn and the default before meet in a final of other runs (those that a
+finalist was picked by would count its luck), and its winner is taken. Scores are taken on test seeds of their own,
+so that those of the results stay unseen.
 
     python benchmarks/tree_settings.py          goes on with what the result file has (40 minutes)
 """
@@ -12,8 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -65,26 +67,55 @@ OPTIONS: dict[str, tuple[Mapping[str, Any], ...]] = {
 }
 
 
+# The default before: options that Acrobot and LunarLander had a say in, and so only a candidate here.
+BEFORE: dict[str, Any] = {
+    "typical_nodes": 13,
+    "batch_size": 100,
+    "variation": 0.6,
+    "queue_size": 50,
+    "queue_niche": 10,
+    "queue_niche_length": 3,
+    "queue_weight": 0.3,
+    "queue_steps": 3,
+    "queue_recheck": 0.2,
+    "learning_rate": 0.005,
+    "entropy_coefficient": 0.1,
+    "risk_factor": 0.1,
+    "scale": 0.1,
+    "mean_scale": 0.1,
+}
+
+
 @dataclass(frozen=True)
 class Cell:
     """What one run of some settings is."""
 
     environment: str
     calls: int
+    episodes: int = 100
     common: bool = False
 
     @property
     def name(self) -> str:
         """For tables."""
-        return f"{self.environment}, {self.calls:,} calls" + (", common episodes" if self.common else "")
+        kind = "common episodes" if self.common else "episodes"
+        return f"{self.environment}, {self.calls:,} calls of {self.episodes} {kind}"
 
 
 CELLS = (
     Cell("CartPole-v1", 500),
     Cell("MountainCar-v0", 2_000),
     Cell("MountainCar-v0", 10_000),
-    Cell("MountainCar-v0", 10_000, common=True),
+    Cell("MountainCar-v0", 10_000, 200, common=True),
 )
+FINAL = (
+    Cell("CartPole-v1", 1_000, 50),
+    Cell("MountainCar-v0", 5_000, 50),
+    Cell("MountainCar-v0", 20_000, 50),
+    Cell("MountainCar-v0", 20_000, 200),
+    Cell("MountainCar-v0", 20_000, 400, common=True),
+)
+BEST_DRAWN = 3  # of the settings drawn go to the final
 
 
 def method(own: Mapping[str, Any], common: bool) -> DisCoSettings:
@@ -102,7 +133,7 @@ def run(own: Mapping[str, Any], cell: Cell, seed: int) -> float:
         cell.environment,
         calls=cell.calls,
         seed=seed,
-        episodes=200 if cell.common else 100,
+        episodes=cell.episodes,
         common_episodes=cell.common,
         method=method(own, cell.common),
         typical_nodes=own["typical_nodes"],
@@ -112,19 +143,39 @@ def run(own: Mapping[str, Any], cell: Cell, seed: int) -> float:
     return round(float(found.test_returns.mean()), 3)
 
 
-def scores(returns: Any) -> Floats:
-    """float[n]: means over cells, of returns[n, cells, seeds]; each cell counts by how much it differs."""
-    limits = np.array([LIMITS[cell.environment] for cell in CELLS])
-    by_cell = -np.log10(limits[:, None] - np.array(returns)).mean(axis=2)
+def scores(returns: Any, cells: Sequence[Cell]) -> Floats:
+    """float[n, cells] of returns[n, cells, seeds], means over seeds."""
+    limits = np.array([LIMITS[cell.environment] for cell in cells])
+    by_cell: Floats = -np.log10(limits[:, None] - np.array(returns)).mean(axis=2)
+    return by_cell
+
+
+def screened(records: list[dict[str, Any]]) -> Floats:
+    """float[n], of the settings drawn; each cell counts by how much it differs."""
+    by_cell = scores([record["returns"] for record in records], CELLS)
     standard: Floats = ((by_cell - by_cell.mean(axis=0)) / by_cell.std(axis=0)).mean(axis=1)
     return standard
 
 
-def write(records: list[dict[str, Any]]) -> None:
-    """Results as JSON, and as Markdown when they are complete."""
+def finalists(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Settings by what they are."""
+    values, own = [record["values"] for record in records], screened(records)
+    best = screening.settings(OPTIONS, [option.best for option in screening.worth(OPTIONS, values, own)])
+    drawn = [int(row) for row in np.argsort(-own, kind="stable")[:BEST_DRAWN]]
+    return {
+        "the default before": BEFORE,
+        "the best value of each option": best,
+        # To evaluate again costs calls at first, and long searches are where it may pay.
+        "the same, evaluating again": {**best, "queue_recheck": 0.2},
+        **{f"number {row + 1} of those drawn": screening.settings(OPTIONS, values[row]) for row in drawn},
+    }
+
+
+def write(records: list[dict[str, Any]], final: dict[str, Any]) -> None:
+    """Results as JSON, and as Markdown when all settings have been drawn."""
     command = "python benchmarks/tree_settings.py"
     lines = ",\n  ".join(json.dumps(record) for record in records)
-    head = json.dumps({"command": command, "cells": [cell.name for cell in CELLS]})
+    head = json.dumps({"command": command, "cells": [cell.name for cell in CELLS], "final": final})
     write_atomically(RESULTS / "tree_settings.json", f'{head[:-1]},\n "runs": [\n  {lines}\n ]}}\n')
     if len(records) < DRAWN:
         return
@@ -132,18 +183,48 @@ def write(records: list[dict[str, Any]]) -> None:
     rows = screening.table(
         OPTIONS,
         [record["values"] for record in records],
-        scores(returns),
+        screened(records),
         {cell.name: returns[:, k].mean(axis=1) for k, cell in enumerate(CELLS)},
     )
-    head = [
+    text = [
         f"How the default for tree policies was chosen, by `{command}`: on CartPole and",
         f"MountainCar, seeds 0 to 2, nothing else. {DRAWN} settings drawn at random, every value of every option",
         "equally often. A run scores -log10(limit - return), the limits being 501 and -97, on test seeds",
         "10,000 to 10,999; scores are in units of their standard deviation over the settings. Worth: of a value,",
         "by least squares over all settings, with its standard error. Returns are plain means over settings.",
         "",
+        *rows,
+        "## Final",
+        "",
+        "Plain scores, and returns as means over the three seeds. The highest score is the default.",
+        "",
+        *final_rows(final),
     ]
-    write_atomically(RESULTS / "tree_settings.md", "\n".join([*head, *rows]))
+    write_atomically(RESULTS / "tree_settings.md", "\n".join(text) + "\n")
+
+
+def final_rows(final: dict[str, Any]) -> list[str]:
+    """A row for each finalist."""
+    rows = ["| | score | " + " | ".join(cell.name for cell in FINAL) + " |", "|---" * (2 + len(FINAL)) + "|"]
+    means = {name: float(scores([own["returns"]], FINAL).mean()) for name, own in final.items()}
+    for name, own in final.items():
+        number = f"**{means[name]:.3f}**" if means[name] == max(means.values()) else f"{means[name]:.3f}"
+        returns = " | ".join(f"{statistics.fmean(cell):.2f}" for cell in own["returns"])
+        rows.append(f"| {name} | {number} | {returns} |")
+    return rows
+
+
+Futures = list[list[Future[float]]]
+
+
+def ask(pool: ProcessPoolExecutor, own: Mapping[str, Any], cells: Sequence[Cell]) -> Futures:
+    """Runs of some settings, by cell and seed."""
+    return [[pool.submit(run, own, cell, seed) for seed in SEEDS] for cell in cells]
+
+
+def answers(futures: Futures) -> list[list[float]]:
+    """What they found."""
+    return [[future.result() for future in own] for own in futures]
 
 
 def main() -> None:
@@ -152,23 +233,23 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     options = parser.parse_args()
     path = RESULTS / "tree_settings.json"
-    records: list[dict[str, Any]] = json.loads(path.read_text())["runs"] if path.exists() else []
+    known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    records: list[dict[str, Any]] = known.get("runs", [])
+    final: dict[str, Any] = known.get("final", {})
     missing = screening.drawn(OPTIONS, DRAWN)[len(records) :]
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        futures = [
-            [
-                [pool.submit(run, screening.settings(OPTIONS, values), cell, seed) for seed in SEEDS]
-                for cell in CELLS
-            ]
-            for values in missing
-        ]
-        for values, cells in zip(missing, futures, strict=True):
-            returns = [[future.result() for future in own] for own in cells]
-            records.append({"values": values, "returns": returns})
-            write(records)
-            shown = [round(statistics.fmean(own), 2) for own in returns]
-            print(f"{len(records)} of {DRAWN}: {shown} {screening.settings(OPTIONS, values)}", flush=True)
-    write(records)
+        asked = [ask(pool, screening.settings(OPTIONS, values), CELLS) for values in missing]
+        for values, futures in zip(missing, asked, strict=True):
+            records.append({"values": values, "returns": answers(futures)})
+            write(records, final)
+            print(f"{len(records)} of {DRAWN}: {records[-1]['returns']}", flush=True)
+        news = {name: own for name, own in finalists(records).items() if name not in final}
+        waiting = {name: ask(pool, own, FINAL) for name, own in news.items()}
+        for name, futures in waiting.items():
+            final[name] = {"settings": news[name], "returns": answers(futures)}
+            write(records, final)
+            print(f"{name}: {final[name]['returns']}", flush=True)
+    write(records, final)
     print((RESULTS / "tree_settings.md").read_text())
 
 
