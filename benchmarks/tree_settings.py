@@ -2,9 +2,9 @@
 
 With three seeds, one option at a time, chance would choose. So settings are drawn at random, every value of every
 option equally often, and a linear model tells what each value is worth on average over all others (`screening`).
-The best of these, the best of those drawn and the default before meet in a final of other runs (those that a
-finalist was picked by would count its luck), and its winner is taken. Scores are taken on test seeds of their own,
-so that those of the results stay unseen.
+The best of these, the best of those drawn and the default before meet in a final of other and more runs (those
+that a finalist was picked by would count its luck), and its winner is taken. Scores are taken on test seeds of
+their own, so that those of the results stay unseen.
 
     python benchmarks/tree_settings.py          goes on with what the result file has (40 minutes)
 """
@@ -28,6 +28,7 @@ from discodso import DisCoSettings, search_policy
 from discodso.arrays import Floats
 from discodso.files import write_atomically
 from discodso.policy import PolicySettings
+from discodso.presets import batch_for
 
 RESULTS = Path(__file__).parent / "results"
 SEEDS = range(3)
@@ -93,6 +94,7 @@ class Cell:
     environment: str
     calls: int
     episodes: int = 100
+    max_nodes: int = 31
     common: bool = False
 
     @property
@@ -101,6 +103,11 @@ class Cell:
         kind = "common episodes" if self.common else "episodes"
         return f"{self.environment}, {self.calls:,} calls of {self.episodes} {kind}"
 
+    @property
+    def kind(self) -> str:
+        """What it repeats."""
+        return f"{self.environment}, {self.calls:,} calls" + (", common episodes" if self.common else "")
+
 
 CELLS = (
     Cell("CartPole-v1", 500),
@@ -108,23 +115,25 @@ CELLS = (
     Cell("MountainCar-v0", 10_000),
     Cell("MountainCar-v0", 10_000, 200, common=True),
 )
+# What a size or a number of episodes more or less does to a search is chance: these are repetitions.
+SIZES = (23, 25, 27, 29, 31, 33, 35, 37)
 FINAL = (
-    Cell("CartPole-v1", 1_000, 50),
-    Cell("MountainCar-v0", 5_000, 50),
-    Cell("MountainCar-v0", 20_000, 50),
-    Cell("MountainCar-v0", 20_000, 200),
-    Cell("MountainCar-v0", 20_000, 400, common=True),
+    *(Cell("CartPole-v1", 1_000, 50, size) for size in SIZES[:4]),
+    *(Cell("MountainCar-v0", 10_000, 3 * size, size) for size in SIZES),
+    *(Cell("MountainCar-v0", 10_000, 6 * size, size, common=True) for size in SIZES[:4]),
 )
 BEST_DRAWN = 3  # of the settings drawn go to the final
 
 
-def method(own: Mapping[str, Any], common: bool) -> DisCoSettings:
-    """Over common episodes nothing is evaluated again, and equal returns count once."""
+def method(own: Mapping[str, Any], cell: Cell) -> DisCoSettings:
+    """Over common episodes nothing is evaluated again, and equal returns count once. A batch of 0 stands for the
+    rule of the general default: 200 of them, of 20 to 100 designs."""
     names = ("scale", "learn_scale", "min_scale", "mean_scale")
     network = PolicySettings(shift=0.5, **{name: own[name] for name in names if name in own})
     rest = {name: value for name, value in own.items() if name not in (*names, "typical_nodes")}
-    rest["queue_recheck"] = 0.0 if common else own["queue_recheck"]
-    return DisCoSettings(**rest, queue_unequal=common, policy=network)
+    rest["queue_recheck"] = 0.0 if cell.common else own["queue_recheck"]
+    rest["batch_size"] = own["batch_size"] or batch_for(cell.calls)
+    return DisCoSettings(**rest, queue_unequal=cell.common, policy=network)
 
 
 def run(own: Mapping[str, Any], cell: Cell, seed: int) -> float:
@@ -134,8 +143,9 @@ def run(own: Mapping[str, Any], cell: Cell, seed: int) -> float:
         calls=cell.calls,
         seed=seed,
         episodes=cell.episodes,
+        max_nodes=cell.max_nodes,
         common_episodes=cell.common,
-        method=method(own, cell.common),
+        method=method(own, cell),
         typical_nodes=own["typical_nodes"],
         trim=False,
         test_seeds=TEST_SEEDS,
@@ -164,9 +174,12 @@ def finalists(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     drawn = [int(row) for row in np.argsort(-own, kind="stable")[:BEST_DRAWN]]
     return {
         "the default before": BEFORE,
+        "the default before, 200 batches": {**BEFORE, "batch_size": 0},
+        "the default before, 200 batches, restarts": {**BEFORE, "batch_size": 0, "restart_batches": 20},
         "the best value of each option": best,
         # To evaluate again costs calls at first, and long searches are where it may pay.
         "the same, evaluating again": {**best, "queue_recheck": 0.2},
+        "the same, evaluating again, restarts": {**best, "queue_recheck": 0.2, "restart_batches": 20},
         **{f"number {row + 1} of those drawn": screening.settings(OPTIONS, values[row]) for row in drawn},
     }
 
@@ -196,7 +209,8 @@ def write(records: list[dict[str, Any]], final: dict[str, Any]) -> None:
         *rows,
         "## Final",
         "",
-        "Plain scores, and returns as means over the three seeds. The highest score is the default.",
+        "Plain scores, means over the kinds of runs. The highest score is the default. Repetitions differ in the",
+        "largest tree and the number of episodes.",
         "",
         *final_rows(final),
     ]
@@ -204,14 +218,31 @@ def write(records: list[dict[str, Any]], final: dict[str, Any]) -> None:
 
 
 def final_rows(final: dict[str, Any]) -> list[str]:
-    """A row for each finalist."""
-    rows = ["| | score | " + " | ".join(cell.name for cell in FINAL) + " |", "|---" * (2 + len(FINAL)) + "|"]
-    means = {name: float(scores([own["returns"]], FINAL).mean()) for name, own in final.items()}
+    """A row for each finalist: mean score over the kinds of cells, and mean and worst return of each kind."""
+    kinds = list(dict.fromkeys(cell.kind for cell in FINAL))
+    rows = ["| | score | " + " | ".join(f"{kind}: mean, worst" for kind in kinds) + " |"]
+    rows.append("|---" * (2 + len(kinds)) + "|")
+    means = {name: final_score(own["returns"]) for name, own in final.items()}
     for name, own in final.items():
         number = f"**{means[name]:.3f}**" if means[name] == max(means.values()) else f"{means[name]:.3f}"
-        returns = " | ".join(f"{statistics.fmean(cell):.2f}" for cell in own["returns"])
-        rows.append(f"| {name} | {number} | {returns} |")
+        cells = []
+        for kind in kinds:
+            there = [
+                one
+                for cell, ones in zip(FINAL, own["returns"], strict=True)
+                if cell.kind == kind
+                for one in ones
+            ]
+            cells.append(f"{statistics.fmean(there):.2f}, {min(there):.2f}")
+        rows.append(f"| {name} | {number} | " + " | ".join(cells) + " |")
     return rows
+
+
+def final_score(returns: list[list[float]]) -> float:
+    """Of a finalist; every kind of cell counts the same."""
+    by_cell = scores([returns], FINAL)[0]
+    kinds = dict.fromkeys(cell.kind for cell in FINAL)
+    return statistics.fmean(float(by_cell[[cell.kind == kind for cell in FINAL]].mean()) for kind in kinds)
 
 
 Futures = list[list[Future[float]]]

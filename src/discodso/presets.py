@@ -34,7 +34,7 @@ def preset(
         return DisCoSettings()
     if refines:
         return DisCoSettings(
-            batch_size=_batch(500, 100, budget),
+            batch_size=batch_for(budget, 500, batches=100),
             learning_rate=0.003,
             queue_size=100,
             queue_niche=1,
@@ -44,7 +44,7 @@ def preset(
             policy=PolicySettings(learn_scale=True, min_scale=0.01),
         )
     return DisCoSettings(
-        batch_size=_batch(100, 200, budget),
+        batch_size=batch_for(budget),
         learning_rate=0.005,
         entropy_coefficient=0.05,
         queue_size=20,
@@ -60,6 +60,6 @@ def preset(
     )
 
 
-def _batch(most: int, batches: int, budget: int | None) -> int:
+def batch_for(budget: int | None, most: int = 100, batches: int = 200) -> int:
     """Designs for one update: so many that a budget has so many updates, 20 at least."""
     return most if budget is None else max(20, min(most, budget // batches))

@@ -18,6 +18,7 @@ from discodso.errors import DeclarationError, SettingsError
 from discodso.method import MethodSettings
 from discodso.plan import Limits, Plan
 from discodso.policy import PolicySettings
+from discodso.presets import batch_for
 from discodso.restarts import RestartSettings
 from discodso.result import Result
 from discodso.rundir import SETTINGS, designs_of, read_settings
@@ -54,16 +55,17 @@ def paper_settings() -> DisCoSettings:
     return DisCoSettings(policy=PolicySettings(shift=0.5))
 
 
-def tuned_settings(common_episodes: bool = False) -> DisCoSettings:
+def tuned_settings(common_episodes: bool = False, calls: int | None = None) -> DisCoSettings:
     """What measured best on tree tasks; docs/policies.md has the figures.
 
     Thresholds begin near the middle of their range and are drawn within a tenth of it; the means are emitted in
     that unit, because otherwise their gradients drown those of the tokens. A learned scale closes in too soon, on
     trees that are easy to find. The best 50 trees, no more than ten with the same first three nodes, are imitated
     three steps for each batch. Three designs of five are variations of them; where episodes are fresh, one of five
-    is one of them.
+    is one of them. Batches are smaller for less than 20,000 calls, so that there are 200 of them.
     """
     return DisCoSettings(
+        batch_size=batch_for(calls),
         learning_rate=0.005,
         risk_factor=0.1,
         entropy_coefficient=0.1,
@@ -221,7 +223,7 @@ def run_policy(
     if out is not None:
         _require_no_none(table.arguments)
     tuned = table.preset == "tuned"
-    preset = tuned_settings(table.common_episodes) if tuned else paper_settings()
+    preset = tuned_settings(table.common_episodes, plan.limits.budget) if tuned else paper_settings()
     chosen = method or settings.method or preset
     searching: MethodSettings = chosen
     if table.restart_after is not None:
