@@ -88,9 +88,24 @@ def test_calls_and_episodes_are_counted() -> None:
     whole = search_policy("MountainCar-v0", calls=150, episodes=7, seed=0, racing=False)
     assert whole.calls == 150
     assert whole.episodes == 150 * 7
-    assert [row.cost for row in whole.search.history] == [700, 1050]
+    assert [row.cost for row in whole.search.history] == [*range(140, 1050, 140), 1050]  # batches of 20
     raced = search_policy("CartPole-v1", calls=150, episodes=50, seed=0, racing=Racing(share=0.1))
     assert 150 * 4 <= raced.episodes < 150 * 50
+
+
+@pytest.mark.parametrize(
+    ("calls", "batch"), [(100, 20), (6000, 30), (20_000, 100), (10**6, 100), (None, 100)]
+)
+def test_few_calls_have_small_batches(calls: int | None, batch: int) -> None:
+    assert tuned_settings(calls=calls).batch_size == batch
+
+
+def test_a_raised_budget_leaves_the_batches_as_they_were(tmp_path) -> None:
+    own = {"episodes": 2, "racing": False, "test_seeds": range(3)}
+    search_policy("MountainCar-v0", calls=100, **own, out=tmp_path / "run")
+    again = resume_policy(tmp_path / "run", calls=4_400)  # a search that began with these would have 22
+    assert {row.calls % 20 for row in again.search.history} == {0}
+    assert len(again.search.history) == 220
 
 
 def test_the_same_seed_gives_the_same_policy_for_any_number_of_workers(found: PolicySearch) -> None:
@@ -169,7 +184,7 @@ def test_tiny_gains_do_not_keep_a_start_going(monkeypatch: pytest.MonkeyPatch) -
     more starts."""
     own = {"calls": 1500, "episodes": 5, "seed": 1, "racing": False, "test_seeds": range(3)}
     found = search_policy("MountainCar-v0", **own, restart_after=200)
-    method = RestartSettings(tuned_settings(), 200, recheck=True, least_gain=0.005)
+    method = RestartSettings(tuned_settings(calls=1500), 200, recheck=True, least_gain=0.005)
     assert found.search.top == search_policy("MountainCar-v0", **own, method=method).search.top
     monkeypatch.setattr("discodso.tasks.control.search._LEAST_GAIN", 0.9)
     other = search_policy("MountainCar-v0", **own, restart_after=200)
