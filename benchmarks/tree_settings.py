@@ -2,9 +2,10 @@
 
 With three seeds, one option at a time, chance would choose. So settings are drawn at random, every value of every
 option equally often, and a linear model tells what each value is worth on average over all others (`screening`).
-The best of these, the best of those drawn and the default before meet in a final of other and more runs (those
-that a finalist was picked by would count its luck), and its winner is taken. Scores are taken on test seeds of
-their own, so that those of the results stay unseen.
+The best of these, the best of those drawn and the default before, each with a variant or two, meet in a final of
+other and more runs (those that a finalist was picked by would count its luck). The default changes only as far as
+the final shows it to be better beyond the error. Scores are taken on test seeds of their own, so that those of the
+results stay unseen.
 
     python benchmarks/tree_settings.py          goes on with what the result file has (40 minutes)
 """
@@ -122,17 +123,22 @@ FINAL = (
     *(Cell("MountainCar-v0", 10_000, 3 * size, size) for size in SIZES),
     *(Cell("MountainCar-v0", 10_000, 6 * size, size, common=True) for size in SIZES[:4]),
 )
+CHOSEN = "the default before, 200 batches of fresh episodes"
 BEST_DRAWN = 3  # of the settings drawn go to the final
 
 
 def method(own: Mapping[str, Any], cell: Cell) -> DisCoSettings:
-    """Over common episodes nothing is evaluated again, and equal returns count once. A batch of 0 stands for the
-    rule of the general default: 200 of them, of 20 to 100 designs."""
+    """Over common episodes nothing is evaluated again, and equal returns count once. `small_batches` says where the
+    rule of the general default holds: 200 batches, of 20 to 100 designs."""
     names = ("scale", "learn_scale", "min_scale", "mean_scale")
     network = PolicySettings(shift=0.5, **{name: own[name] for name in names if name in own})
-    rest = {name: value for name, value in own.items() if name not in (*names, "typical_nodes")}
+    others = (*names, "typical_nodes", "small_batches")
+    rest = {name: value for name, value in own.items() if name not in others}
     rest["queue_recheck"] = 0.0 if cell.common else own["queue_recheck"]
-    rest["batch_size"] = own["batch_size"] or batch_for(cell.calls)
+    if own.get("small_batches") == "always" or (
+        own.get("small_batches") == "fresh episodes" and not cell.common
+    ):
+        rest["batch_size"] = batch_for(cell.calls)
     return DisCoSettings(**rest, queue_unequal=cell.common, policy=network)
 
 
@@ -174,8 +180,13 @@ def finalists(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     drawn = [int(row) for row in np.argsort(-own, kind="stable")[:BEST_DRAWN]]
     return {
         "the default before": BEFORE,
-        "the default before, 200 batches": {**BEFORE, "batch_size": 0},
-        "the default before, 200 batches, restarts": {**BEFORE, "batch_size": 0, "restart_batches": 20},
+        "the default before, 200 batches": {**BEFORE, "small_batches": "always"},
+        "the default before, 200 batches, restarts": {
+            **BEFORE,
+            "small_batches": "always",
+            "restart_batches": 20,
+        },
+        CHOSEN: {**BEFORE, "small_batches": "fresh episodes"},
         "the best value of each option": best,
         # To evaluate again costs calls at first, and long searches are where it may pay.
         "the same, evaluating again": {**best, "queue_recheck": 0.2},
@@ -209,8 +220,9 @@ def write(records: list[dict[str, Any]], final: dict[str, Any]) -> None:
         *rows,
         "## Final",
         "",
-        "Plain scores, means over the kinds of runs. The highest score is the default. Repetitions differ in the",
-        "largest tree and the number of episodes.",
+        "Plain scores, every kind of run counts the same; repetitions differ in the largest tree and the number",
+        "of episodes. Gaps are taken run by run, with 95 % intervals. What the final does not show to be better",
+        "beyond that does not change the default.",
         "",
         *final_rows(final),
     ]
@@ -218,31 +230,46 @@ def write(records: list[dict[str, Any]], final: dict[str, Any]) -> None:
 
 
 def final_rows(final: dict[str, Any]) -> list[str]:
-    """A row for each finalist: mean score over the kinds of cells, and mean and worst return of each kind."""
+    """A row for each finalist: its score, what the chosen one has more, mean and worst return of each kind."""
     kinds = list(dict.fromkeys(cell.kind for cell in FINAL))
-    rows = ["| | score | " + " | ".join(f"{kind}: mean, worst" for kind in kinds) + " |"]
-    rows.append("|---" * (2 + len(kinds)) + "|")
-    means = {name: final_score(own["returns"]) for name, own in final.items()}
+    rows = [
+        "| | score | the chosen one has more by | "
+        + " | ".join(f"{kind}: mean, worst" for kind in kinds)
+        + " |"
+    ]
+    rows.append("|---" * (3 + len(kinds)) + "|")
     for name, own in final.items():
-        number = f"**{means[name]:.3f}**" if means[name] == max(means.values()) else f"{means[name]:.3f}"
-        cells = []
-        for kind in kinds:
-            there = [
+        score = float(np.mean([part.mean() for part in by_kind(own["returns"])]))
+        returns = [
+            [
                 one
                 for cell, ones in zip(FINAL, own["returns"], strict=True)
                 if cell.kind == kind
                 for one in ones
             ]
-            cells.append(f"{statistics.fmean(there):.2f}, {min(there):.2f}")
-        rows.append(f"| {name} | {number} | " + " | ".join(cells) + " |")
+            for kind in kinds
+        ]
+        cells = " | ".join(f"{statistics.fmean(ones):.2f}, {min(ones):.2f}" for ones in returns)
+        ahead = "chosen" if name == CHOSEN else ""
+        if not ahead and CHOSEN in final:
+            ahead = gap(final[CHOSEN]["returns"], own["returns"])
+        rows.append(f"| {name} | {score:.3f} | {ahead} | {cells} |")
     return rows
 
 
-def final_score(returns: list[list[float]]) -> float:
-    """Of a finalist; every kind of cell counts the same."""
-    by_cell = scores([returns], FINAL)[0]
+def by_kind(returns: list[list[float]]) -> list[Floats]:
+    """float[n] for each kind of cell: the scores of its runs."""
+    limits = np.array([LIMITS[cell.environment] for cell in FINAL])
+    own = -np.log10(limits[:, None] - np.array(returns))
     kinds = dict.fromkeys(cell.kind for cell in FINAL)
-    return statistics.fmean(float(by_cell[[cell.kind == kind for cell in FINAL]].mean()) for kind in kinds)
+    return [own[[cell.kind == kind for cell in FINAL]].ravel() for kind in kinds]
+
+
+def gap(chosen: list[list[float]], other: list[list[float]]) -> str:
+    """What one finalist scores more than another, run by run, and the 95 % interval; all kinds count the same."""
+    parts = [a - b for a, b in zip(by_kind(chosen), by_kind(other), strict=True)]
+    variance = sum(float(part.var(ddof=1)) / len(part) for part in parts) / len(parts) ** 2
+    return f"{np.mean([part.mean() for part in parts]):+.3f} ± {1.96 * variance**0.5:.3f}"
 
 
 Futures = list[list[Future[float]]]

@@ -98,6 +98,7 @@ def test_calls_and_episodes_are_counted() -> None:
 )
 def test_few_calls_have_small_batches(calls: int | None, batch: int) -> None:
     assert tuned_settings(calls=calls).batch_size == batch
+    assert tuned_settings(common_episodes=True, calls=calls).batch_size == 100
 
 
 def test_a_raised_budget_leaves_the_batches_as_they_were(tmp_path) -> None:

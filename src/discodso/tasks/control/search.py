@@ -62,10 +62,10 @@ def tuned_settings(common_episodes: bool = False, calls: int | None = None) -> D
     that unit, because otherwise their gradients drown those of the tokens. A learned scale closes in too soon, on
     trees that are easy to find. The best 50 trees, no more than ten with the same first three nodes, are imitated
     three steps for each batch. Three designs of five are variations of them; where episodes are fresh, one of five
-    is one of them. Batches are smaller for less than 20,000 calls, so that there are 200 of them.
+    is one of them, and less than 20,000 calls have smaller batches, so that there are 200 of them.
     """
     return DisCoSettings(
-        batch_size=batch_for(calls),
+        batch_size=batch_for(None if common_episodes else calls),
         learning_rate=0.005,
         risk_factor=0.1,
         entropy_coefficient=0.1,
