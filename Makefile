@@ -27,7 +27,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 demo: $(VENV)/installed  ## search an equation, a tree policy, a filter and a bitstring; demo-report/report.html shows them
 	@rm -rf $(RUNS) && mkdir -p $(REPORT)
 	@echo "== A policy that people can read, for CartPole =="
-	$(BIN)/discodso policy CartPole-v1 --calls 5000 --out $(REPORT)/cartpole
+	$(BIN)/discodso policy CartPole-v1 --calls 10000 --out $(REPORT)/cartpole
 	@echo "== An L-C-R ladder filter of unknown length (examples/ladder_filter.py) =="
 	$(BIN)/python examples/ladder_filter.py --calls 20000 --plot $(REPORT)/ladder.png --out $(REPORT)/ladder
 	@echo "== An equation from a table (examples/data/stopping_distance.csv) =="

@@ -128,7 +128,7 @@ BEST_DRAWN = 3  # of the settings drawn go to the final
 
 
 def method(own: Mapping[str, Any], cell: Cell) -> DisCoSettings:
-    """Over common episodes nothing is evaluated again, and equal returns count once. `small_batches` says where the
+    """Over common episodes nothing is evaluated again, and equal returns count once. `small_batches`: where the
     rule of the general default holds: 200 batches, of 20 to 100 designs."""
     names = ("scale", "learn_scale", "min_scale", "mean_scale")
     network = PolicySettings(shift=0.5, **{name: own[name] for name in names if name in own})
