@@ -1,7 +1,9 @@
 """How the settings of the search for equations are chosen: on the odd rows of the 45 problems alone, seeds 0 to 2.
 
 Settings are drawn at random, every value of every option equally often (see `screening`), and run with 100,000
-calls on the 23 problems, each setting with one of the three seeds.
+calls on the 23 problems, each setting with one of the three seeds. The best value of each option, the default
+before and a variant of it meet in a final with all three seeds. The default changes only as far as the final shows
+it to be better beyond the error.
 
     python benchmarks/regression_settings.py          goes on with what the result file has (an hour)
 """
@@ -12,7 +14,7 @@ import argparse
 import json
 import statistics
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ import screening  # type: ignore[import-not-found]
 from discodso import DisCoSettings
 from discodso.files import write_atomically
 from discodso.policy import PolicySettings
+from discodso.statistics import bootstrap_interval
 from discodso.tasks.regression.experiment import Run, execute
 from discodso.tasks.regression.problems import problems
 
@@ -55,6 +58,52 @@ OPTIONS: dict[str, tuple[Mapping[str, Any], ...]] = {
 }
 
 
+# The default before: even rows had a say in it, and so it is only a candidate here.
+BEFORE: dict[str, Any] = {
+    "batch_size": 500,
+    "variation": 0.7,
+    "task_refinement": 0.5,
+    "queue_size": 100,
+    "queue_niche": 1,
+    "queue_weight": 1.0,
+    "queue_sample": 20,
+    "learning_rate": 0.003,
+    "scale": 0.5,
+    "learn_scale": True,
+    "min_scale": 0.01,
+}
+Found = list[tuple[float, float, float]]  # evaluation and training reward and CPU seconds, by problem
+
+
+def finalists(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Settings by what they are."""
+    scores = [statistics.fmean(found[0] for found in record["found"]) for record in records]
+    worth = screening.worth(OPTIONS, [record["values"] for record in records], scores)
+    return {
+        "the default before": BEFORE,
+        "the default before, fixed scale": {**BEFORE, "learn_scale": False},
+        "the best value of each option": screening.settings(OPTIONS, [own.best for own in worth]),
+    }
+
+
+def final_rows(final: dict[str, list[Found]]) -> list[str]:
+    """A row for each finalist, and what it has more than the default before, problem by problem."""
+    rows = [
+        "| | evaluation | more than the default before by | 95 % | train | CPU seconds |",
+        "|---" * 6 + "|",
+    ]
+    for name, found in final.items():
+        figures = np.array(found).mean(axis=0)  # over seeds
+        gaps = (figures - np.array(final["the default before"]).mean(axis=0))[:, 0]
+        limits = bootstrap_interval(gaps.tolist())
+        interval = "" if limits is None or not gaps.any() else f"{limits[0]:+.3f} to {limits[1]:+.3f}"
+        evaluation, train, seconds = figures.mean(axis=0)
+        rows.append(
+            f"| {name} | {evaluation:.3f} | {gaps.mean():+.3f} | {interval} | {train:.3f} | {seconds:.1f} |"
+        )
+    return rows
+
+
 def method(own: Mapping[str, Any]) -> DisCoSettings:
     """Of settings by name."""
     network = PolicySettings(**{name: own[name] for name in NETWORK if name in own})
@@ -68,11 +117,11 @@ def run(own: Mapping[str, Any], problem: str, seed: int) -> tuple[float, float, 
     return round(found["evaluation"], 4), round(found["train"], 4), found["cpu_seconds"]
 
 
-def write(records: list[dict[str, Any]]) -> None:
-    """Results as JSON, and as Markdown when they are complete."""
+def write(records: list[dict[str, Any]], final: dict[str, list[Found]]) -> None:
+    """Results as JSON, and as Markdown when all settings have been drawn."""
     command = "python benchmarks/regression_settings.py"
     lines = ",\n  ".join(json.dumps(record) for record in records)
-    head = json.dumps({"command": command, "problems": ODD})
+    head = json.dumps({"command": command, "problems": ODD, "final": final})
     write_atomically(RESULTS / "regression_settings.json", f'{head[:-1]},\n "runs": [\n  {lines}\n ]}}\n')
     if len(records) < DRAWN:
         return
@@ -89,8 +138,22 @@ def write(records: list[dict[str, Any]]) -> None:
         f"value of every option equally often, {CALLS:,} calls. Worth: of a value, in evaluation reward, by least",
         "squares over all settings, with its standard error. The last columns are plain means.",
         "",
+        *rows,
+        "## Final",
+        "",
+        "Three seeds each; gaps are taken problem by problem.",
+        "",
+        *final_rows(final),
     ]
-    write_atomically(RESULTS / "regression_settings.md", "\n".join([*text, *rows]))
+    write_atomically(RESULTS / "regression_settings.md", "\n".join(text) + "\n")
+
+
+Futures = list[Future[tuple[float, float, float]]]
+
+
+def ask(pool: ProcessPoolExecutor, own: Mapping[str, Any], seed: int) -> Futures:
+    """Runs of some settings, by problem."""
+    return [pool.submit(run, own, name, seed) for name in ODD]
 
 
 def main() -> None:
@@ -99,19 +162,23 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     options = parser.parse_args()
     path = RESULTS / "regression_settings.json"
-    records: list[dict[str, Any]] = json.loads(path.read_text())["runs"] if path.exists() else []
-    numbered = list(enumerate(screening.drawn(OPTIONS, DRAWN)))[len(records) :]
+    known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    records: list[dict[str, Any]] = known.get("runs", [])
+    final: dict[str, list[Found]] = known.get("final", {})
+    missing = list(enumerate(screening.drawn(OPTIONS, DRAWN)))[len(records) :]
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        futures = [
-            [pool.submit(run, screening.settings(OPTIONS, values), name, number % SEEDS) for name in ODD]
-            for number, values in numbered
-        ]
-        for (_, values), own in zip(numbered, futures, strict=True):
-            records.append({"values": values, "found": [future.result() for future in own]})
-            write(records)
+        asked = [ask(pool, screening.settings(OPTIONS, values), row % SEEDS) for row, values in missing]
+        for (_, values), futures in zip(missing, asked, strict=True):
+            records.append({"values": values, "found": [future.result() for future in futures]})
+            write(records, final)
             means = [round(statistics.fmean(column), 3) for column in zip(*records[-1]["found"], strict=True)]
-            print(f"{len(records)} of {DRAWN}: {means} {screening.settings(OPTIONS, values)}", flush=True)
-    write(records)
+            print(f"{len(records)} of {DRAWN}: {means}", flush=True)
+        news = {name: own for name, own in finalists(records).items() if name not in final}
+        waiting = {name: [ask(pool, own, seed) for seed in range(SEEDS)] for name, own in news.items()}
+        for name, seeds in waiting.items():
+            final[name] = [[future.result() for future in futures] for futures in seeds]
+            write(records, final)
+    write(records, final)
     print((RESULTS / "regression_settings.md").read_text())
 
 
