@@ -1,9 +1,9 @@
 """How the settings of the search for equations are chosen: on the odd rows of the 45 problems alone, seeds 0 to 2.
 
-Settings are drawn at random, every value of every option equally often (see `screening`), and run with 100,000
+Settings are drawn at random, every value of every option equally often (see `screening`), and run with 30,000
 calls on the 23 problems, each setting with one of the three seeds. The best value of each option, the default
-before and a variant of it meet in a final with all three seeds. The default changes only as far as the final shows
-it to be better beyond the error.
+before and a variant of it meet in a final with 100,000 calls and all three seeds. The default changes only as far
+as the final shows it to be better beyond the error.
 
     python benchmarks/regression_settings.py          goes on with what the result file has (an hour)
 """
@@ -31,7 +31,7 @@ from discodso.tasks.regression.problems import problems
 
 RESULTS = Path(__file__).parent / "results"
 SEEDS = 3
-CALLS = 100_000
+CALLS, FINAL_CALLS = 30_000, 100_000
 DRAWN = 48  # settings
 ODD = [problem.name for problem in problems()[0::2]]
 NETWORK = ("scale", "learn_scale", "min_scale")
@@ -86,6 +86,24 @@ def finalists(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     }
 
 
+def known_finalists() -> dict[str, list[Found]]:
+    """The default before and its variant, which are runs of the ablation too."""
+    runs = json.loads((RESULTS / "regression-ablation.json").read_text())["runs"]
+    found = {
+        (run["method"], run["seed"], run["problem"]): (run["evaluation"], run["train"], run["cpu_seconds"])
+        for run in runs
+        if (run["calls"], run["variant"]) == (FINAL_CALLS, "A")
+    }
+    names = {
+        "the default before": "default",
+        "the default before, fixed scale": "without a learned scale",
+    }
+    return {
+        name: [[found[method, seed, problem] for problem in ODD] for seed in range(SEEDS)]
+        for name, method in names.items()
+    }
+
+
 def final_rows(final: dict[str, list[Found]]) -> list[str]:
     """A row for each finalist, and what it has more than the default before, problem by problem."""
     rows = [
@@ -111,9 +129,9 @@ def method(own: Mapping[str, Any]) -> DisCoSettings:
     return DisCoSettings(**rest, policy=network)
 
 
-def run(own: Mapping[str, Any], problem: str, seed: int) -> tuple[float, float, float]:
+def run(own: Mapping[str, Any], problem: str, seed: int, calls: int) -> tuple[float, float, float]:
     """Evaluation and training reward, and CPU seconds."""
-    found = execute(Run(problem, seed, CALLS, preset="default", settings=method(own)))
+    found = execute(Run(problem, seed, calls, preset="default", settings=method(own)))
     return round(found["evaluation"], 4), round(found["train"], 4), found["cpu_seconds"]
 
 
@@ -141,7 +159,7 @@ def write(records: list[dict[str, Any]], final: dict[str, list[Found]]) -> None:
         *rows,
         "## Final",
         "",
-        "Three seeds each; gaps are taken problem by problem.",
+        f"{FINAL_CALLS:,} calls, three seeds each; gaps are taken problem by problem.",
         "",
         *final_rows(final),
     ]
@@ -151,9 +169,9 @@ def write(records: list[dict[str, Any]], final: dict[str, list[Found]]) -> None:
 Futures = list[Future[tuple[float, float, float]]]
 
 
-def ask(pool: ProcessPoolExecutor, own: Mapping[str, Any], seed: int) -> Futures:
+def ask(pool: ProcessPoolExecutor, own: Mapping[str, Any], seed: int, calls: int) -> Futures:
     """Runs of some settings, by problem."""
-    return [pool.submit(run, own, name, seed) for name in ODD]
+    return [pool.submit(run, own, name, seed, calls) for name in ODD]
 
 
 def main() -> None:
@@ -164,17 +182,21 @@ def main() -> None:
     path = RESULTS / "regression_settings.json"
     known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     records: list[dict[str, Any]] = known.get("runs", [])
-    final: dict[str, list[Found]] = known.get("final", {})
+    final: dict[str, list[Found]] = known.get("final", {}) or known_finalists()
     missing = list(enumerate(screening.drawn(OPTIONS, DRAWN)))[len(records) :]
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        asked = [ask(pool, screening.settings(OPTIONS, values), row % SEEDS) for row, values in missing]
+        asked = [
+            ask(pool, screening.settings(OPTIONS, values), row % SEEDS, CALLS) for row, values in missing
+        ]
         for (_, values), futures in zip(missing, asked, strict=True):
             records.append({"values": values, "found": [future.result() for future in futures]})
             write(records, final)
             means = [round(statistics.fmean(column), 3) for column in zip(*records[-1]["found"], strict=True)]
             print(f"{len(records)} of {DRAWN}: {means}", flush=True)
         news = {name: own for name, own in finalists(records).items() if name not in final}
-        waiting = {name: [ask(pool, own, seed) for seed in range(SEEDS)] for name, own in news.items()}
+        waiting = {
+            name: [ask(pool, own, seed, FINAL_CALLS) for seed in range(SEEDS)] for name, own in news.items()
+        }
         for name, seeds in waiting.items():
             final[name] = [[future.result() for future in futures] for futures in seeds]
             write(records, final)
