@@ -17,7 +17,10 @@ import platform
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
+from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +35,16 @@ from discodso.tasks.regression.problems import FUNCTION_SETS, Problem, problems
 
 RESULTS = Path(__file__).parent / "results"
 DEFAULT = preset(refines=True)
-# What each row of the ablation leaves out.
+# What each row of the ablation leaves out, or adds.
 ABLATION: dict[str, dict[str, Any]] = {
     "default": {},
     "without variation": {"settings": replace(DEFAULT, variation=0.0)},
     "without least squares": {"settings": replace(DEFAULT, task_refinement=0.0)},
     "without scale and offset": {"scaled": False},
     "without the choice (smallest error)": {"selection": "accuracy"},
-    "without a learned scale": {"settings": replace(DEFAULT, policy=PolicySettings())},
+    "with a learned scale": {
+        "settings": replace(DEFAULT, policy=PolicySettings(learn_scale=True, min_scale=0.01))
+    },
     "without learning from the queue": {"settings": replace(DEFAULT, queue_weight=0.0)},
     "without learning from varied and refined designs": {"settings": replace(DEFAULT, off_policy=False)},
     "without niches": {"settings": replace(DEFAULT, queue_niche=0)},
@@ -111,7 +116,10 @@ def table(records: Sequence[dict[str, Any]]) -> str:
     kinds: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for r in records:
         kinds.setdefault((r["method"], r["calls"], r["variant"], r["seed"] >= FRESH), []).append(r)
-    for (method, calls, variant, _), own in kinds.items():
+    methods = ["default", "pyoperon", *ABLATION]
+    order_of_kinds = sorted(kinds, key=lambda kind: (kind[1], kind[2], kind[3], methods.index(kind[0])))
+    for method, calls, variant, fresh in order_of_kinds:
+        own = kinds[method, calls, variant, fresh]
         for label, belongs in halves.items():
             names = [p.name for p in problems() if belongs(p)]
             part = [r for r in own if r["problem"] in names]
@@ -174,6 +182,7 @@ def main() -> None:
     parser.add_argument("--problems", default="all", help="all, odd, even, or names separated by commas")
     parser.add_argument("--methods", default="default,pyoperon", help="separated by commas")
     parser.add_argument("--ablation", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
     options = parser.parse_args()
     path = RESULTS / ("regression-ablation.json" if options.ablation else "regression.json")
     parts = {"odd": problems()[0::2], "even": problems()[1::2], "all": problems()}
@@ -189,19 +198,22 @@ def main() -> None:
         same = [r for r in theirs if (r["calls"], r["variant"]) == kind and r["method"] in ABLATION]
         records += [r for r in same if r not in records and r["seed"] < options.first_seed + options.seeds]
     known = {tuple(record[name] for name in names) for record in records}
-    for seed in range(options.first_seed, options.first_seed + options.seeds):
-        for problem in chosen:
-            for method in methods:
-                if (method, problem.name, seed, options.calls, options.variant) in known:
-                    continue
-                record = run(method, problem, seed, options.calls, options.variant)
-                records.append(record)
-                print(
-                    f"{problem.name} seed {seed} {method}: train {record['train']:.4f}, "
-                    f"evaluation {record['evaluation']:.4f}, {record['cpu_seconds']:.0f} s",
-                    flush=True,
-                )
-                _write(path, records, [*before["commands"], command])
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    missing = [
+        (method, problem, seed, options.calls, options.variant)
+        for seed, problem, method in product(seeds, chosen, methods)
+        if (method, problem.name, seed, options.calls, options.variant) not in known
+    ]
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(run, *work) for work in missing]):
+            record = done.result()
+            records.append(record)
+            print(
+                f"{record['problem']} seed {record['seed']} {record['method']}: train {record['train']:.4f}, "
+                f"evaluation {record['evaluation']:.4f}, {record['cpu_seconds']:.0f} s",
+                flush=True,
+            )
+            _write(path, records, [*before["commands"], command])
     print(table(records))
     commands = ", ".join(f"`{line}`" for line in dict.fromkeys([*before["commands"], command]))
     head = f"{commands}; seconds of one busy core."

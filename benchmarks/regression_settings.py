@@ -95,8 +95,8 @@ def known_finalists() -> dict[str, list[Found]]:
         if (run["calls"], run["variant"]) == (FINAL_CALLS, "A")
     }
     names = {
-        "the default before": "default",
-        "the default before, fixed scale": "without a learned scale",
+        "the default before": "with a learned scale",
+        "the default before, fixed scale": "default",
     }
     return {
         name: [[found[method, seed, problem] for problem in ODD] for seed in range(SEEDS)]

@@ -8,7 +8,7 @@ import pytest
 from discodso import DisCoSettings, PolicySettings
 from discodso.tasks.regression.choice import choose_model, cross_validated, expected_rewards, widened
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.front import Candidate, choose
+from discodso.tasks.regression.front import Candidate, choose, marked_finite
 from discodso.tasks.regression.models import complexity, make_model, squared_loss
 from discodso.tasks.regression.simplify import simplified
 from discodso.tasks.regression.task import RegressionSpace
@@ -98,6 +98,18 @@ def test_rows_reach_twice_as_far_and_keep_their_signs():
     assert len(wide) >= 400
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_rows_outside_keep_a_sign_that_the_data_keep(sign):
+    X = sign * np.array([[1.0, 4.0, 0.0], [5.0, 5.0, 5.0]])
+    wide = np.abs(widened(X))
+    # The first would cross 0, and goes to a quarter of its end; the second would not; the third begins at 0.
+    np.testing.assert_allclose(wide.min(axis=0), [0.25, 3.5, 0.0])
+    np.testing.assert_allclose(wide.max(axis=0), [8.25, 5.5, 10.0])
+    assert marked_finite(
+        rated("sqrt(x)", (np.abs(X[:, :1]), X[:, 1], np.full(2, 0.5))), np.abs(X[:, :1])
+    ).finite
+
+
 # ------------------------------------------------------------------------------------------------------ choice
 
 
@@ -127,6 +139,31 @@ def test_expected_rewards_by_hand():
     got = expected_rewards(predictions, np.zeros(3), np.zeros(3))
     # The second is not defined on a row of the others, and as the truth has the first two rows only.
     np.testing.assert_allclose(got, [1.0, 1 / 3, 1.0])
+
+
+def test_models_of_one_length_share_the_weight_of_that_length():
+    flat, steep = [0.0, 1.0, 2.0], [0.0, 1.0, 4.0]
+    apart = 1 / (1 + np.mean([0, 0, 4]) / np.var(flat)), 1 / (1 + np.mean([0, 0, 4]) / np.var(steep))
+    got = expected_rewards(np.array([flat, steep, steep]), np.zeros(3), np.zeros(3))
+    np.testing.assert_allclose(got[:2], [1 / 3 + 2 / 3 * apart[1], 2 / 3 + 1 / 3 * apart[0]])
+    weights = 1 / (1 + np.exp(-0.1)), 1 / (1 + np.exp(0.1))  # one of length 4, two of length 5
+    got = expected_rewards(np.array([flat, steep, steep]), np.zeros(3), np.array([4.0, 5.0, 5.0]))
+    np.testing.assert_allclose(got[0], weights[0] + weights[1] * apart[1])
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.1])
+def test_what_only_fits_the_noise_is_cut_from_the_chosen_model(noise):
+    rng = np.random.default_rng(2)
+    X = rng.uniform(1, 5, (200, 3))
+    law = 0.5 * X[:, 0] * (X[:, 1] ** 2 + X[:, 2] ** 2)
+    seen = X, law + noise * law.std() * rng.standard_normal(200), np.full(200, 1 / 200)
+    padded = "0.01 + 0.5 * (m * ((sqrt(exp(-9.8 + -0.3 * exp(v))) + u)^2 + v^2)) + 0.002 * sin(3 * m)"
+    model = make_model([Expression.parse(padded, ("m", "v", "u"))], seen, room=1000)
+    assert len(model.expression) <= 9
+    assert model.calls <= 1000
+    wide = 2 * X
+    truth = 0.5 * wide[:, 0] * (wide[:, 1] ** 2 + wide[:, 2] ** 2)
+    assert np.mean((model.expression(wide) - truth) ** 2) < 1e-3 * truth.var()
 
 
 def test_a_model_is_made_with_no_more_calls_than_there_are():

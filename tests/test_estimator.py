@@ -175,6 +175,10 @@ def test_what_carries_nothing_is_cut_out():
     exact = [stage for stage in stages if np.allclose(stage(X), y)]
     assert len(exact[-1]) == 5
     assert calls > len(stages)
+    near, fewer = prune(padded, X, y, weights, most=1.2)
+    assert near == stages[: len(near)]
+    assert len(near) < len(stages)
+    assert fewer < calls
     assert {len(e) for e in shorter(Expression.parse("a + b", ("a", "b")))} == {1}
 
 

@@ -41,7 +41,6 @@ def preset(
             queue_sample=20,
             variation=0.7,
             task_refinement=0.5,
-            policy=PolicySettings(learn_scale=True, min_scale=0.01),
         )
     return DisCoSettings(
         batch_size=batch_for(budget),

@@ -2,18 +2,18 @@
 
 Fit alone does not choose well: of many expressions that fit the data all but perfectly, most explode, or are not
 defined, a little outside of them. The rule is that of decision theory. Every candidate may be the truth, with a
-weight that falls with its error and its length; the one is chosen whose mean reward, over all these truths and on
-data twice as wide as those given, is highest. A model that runs away is thus passed over unless no other one fits
-nearly as well, models that agree with other good models are favoured, and of two that cannot be told apart the
-shorter one is taken. What fits the data themselves much worse than the best is not chosen, whatever it promises
-outside.
+weight that falls with its error and its length; those of one length share it, since they are mostly variants of
+one another. The one is chosen whose mean reward, over all these truths and on data twice as wide as those given,
+is highest. A model that runs away is thus passed over unless no other one fits nearly as well, models that agree
+with other good models are favoured, and of two that cannot be told apart the shorter one is taken. What fits the
+data themselves much worse than the best is not chosen, whatever it promises outside.
 
 - The error is that of leave-one-out cross-validation: from the slopes by the constants one knows how far each row
   pulls the curve to itself, and so the error at that row had it been left out. Given rows that a search has not
   seen, the error is that on them.
-- The rows outside are those of the data, moved away from the middle, or from 0 if the data reach it, so that
-  inputs which are never negative stay so. No target is known there, and none is needed. Rows where a candidate
-  that plays the truth is not defined are left out, as they cannot be data.
+- The rows outside are those of the data, moved away from the middle, or from 0 if the data reach it; inputs that
+  are never negative, or never positive, stay so. No target is known there, and none is needed. Rows where a
+  candidate that plays the truth is not defined are left out, as they cannot be data.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 from discodso.arrays import Floats
 from discodso.tasks.regression.evaluator import evaluate, jacobian
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.front import Candidate
+from discodso.tasks.regression.front import Candidate, fixed_point
 
 _POWER = 1.0  # a model with twice the error is half as likely to be the truth, raised to this power
 _LENGTH = 0.1  # and one token more lowers its logarithm by this
@@ -35,9 +35,9 @@ _ROWS = 1000  # outside the data, at most
 _FEWEST = 400
 _STRETCH = 2.0
 _SHARE_DEFINED = 0.5  # of these rows, at least, for a candidate that may be the truth
-_COMPARED = 200  # candidates, those with the smallest errors
+_COMPARED = 200  # candidates, those with the smallest errors, and the best of every length
 # Models cannot be told apart if their mean rewards are this close, and one error at most so many times the other.
-_EQUAL_REWARD, _EQUAL_ERROR = 1e-3, 1.1
+_EQUAL_REWARD, _EQUAL_ERROR = 1e-2, 1.1
 # The error of the chosen one is at most so many times the smallest, and so much of the variance more.
 _TIMES, _MORE = 2.0, 0.01
 
@@ -49,7 +49,7 @@ def choose_model(
 
     `widen` says whether it is data outside that matter; without it the expectation is over the rows themselves.
     """
-    pool = sorted(candidates, key=lambda c: _error_of(c))[:_COMPARED]
+    pool = _compared(candidates)
     rows = widened(X) if widen else X
     predictions = np.array([_values(c.expression, rows) for c in pool])
     mean = float(weights @ y)
@@ -72,7 +72,8 @@ def expected_rewards(predictions: Floats, errors: Floats, lengths: Floats) -> Fl
         lengths: float[M].
     """
     chance = -_POWER * np.log(np.maximum(errors, 0.0) + _SMALLEST) - _LENGTH * lengths
-    chance = np.exp(chance - chance.max())
+    _, length, alike = np.unique(lengths, return_inverse=True, return_counts=True)
+    chance = np.exp(chance - chance.max()) / alike[length]
     defined = np.isfinite(predictions)
     total = np.zeros(len(predictions))
     for truth, weight in enumerate(chance / chance.sum()):
@@ -88,9 +89,7 @@ def expected_rewards(predictions: Floats, errors: Floats, lengths: Floats) -> Fl
 
 def widened(X: Floats) -> Floats:
     """Rows of data that reach twice as far as X[n, d]."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    reach = 0.1 * (high - low)
-    middle = np.where((low <= reach) & (high >= -reach), 0.0, (low + high) / 2)
+    middle = fixed_point(X.min(axis=0), X.max(axis=0))
     copies = max(1, -(-_FEWEST // len(X)))
     stretches = np.linspace(_STRETCH, 1.0, copies + 1)[:-1]
     return np.concatenate([middle + by * (X - middle) for by in stretches])[:_ROWS]
@@ -116,6 +115,14 @@ def cross_validated(candidate: Candidate, X: Floats, y: Floats, weights: Floats)
             own = np.minimum(np.square(left[:, sizes > 1e-9 * sizes[0]]).sum(axis=1), 1 - 1e-6)
     error = float(weights @ np.square(residuals / (1 - own)))
     return replace(candidate, validation_loss=error if np.isfinite(error) else np.inf)
+
+
+def _compared(candidates: Sequence[Candidate]) -> list[Candidate]:
+    ordered = sorted(candidates, key=_error_of)
+    best: dict[float, Candidate] = {}
+    for candidate in ordered:
+        best.setdefault(candidate.complexity, candidate)
+    return list(dict.fromkeys([*ordered[:_COMPARED], *best.values()]))
 
 
 def _error_of(candidate: Candidate) -> float:

@@ -184,11 +184,21 @@ def front_columns(
     return [c.complexity for c in front], [c.loss for c in front], picked
 
 
+def fixed_point(low: Floats, high: Floats) -> Floats:
+    """float[d], from which data between low[d] and high[d] are stretched to be twice as wide: their middle, or 0
+    where they reach it. Inputs that do not change their sign in the data keep it: the end that would cross 0 then
+    goes to a quarter of itself, and the other one further."""
+    middle, reach = (low + high) / 2, 0.1 * (high - low)
+    middle = np.where(low > 0, np.minimum(middle, 1.75 * low), middle)
+    middle = np.where(high < 0, np.maximum(middle, 1.75 * high), middle)
+    return np.where((low <= reach) & (high >= -reach), 0.0, middle)
+
+
 def marked_finite(candidate: Candidate, X: Floats, seed: int = 0) -> Candidate:
     """Whether the expression stays finite on a box twice as wide as the data, tried at random points."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    middle, half = (low + high) / 2, (high - low) / 2
-    points = np.random.default_rng(seed).uniform(-2, 2, (2000, X.shape[1])) * half + middle
-    corners = np.array([middle - 2 * half, middle + 2 * half])
+    ends = np.array([X.min(axis=0), X.max(axis=0)])
+    middle = fixed_point(ends[0], ends[1])
+    corners = middle + 2 * (ends - middle)
+    points = corners[0] + np.random.default_rng(seed).random((2000, X.shape[1])) * (corners[1] - corners[0])
     values = candidate.expression(np.concatenate((points, corners, X)))
     return replace(candidate, finite=bool(np.isfinite(values).all()))

@@ -21,6 +21,9 @@ from discodso.tasks.regression.simplify import simplified
 Data = tuple[Floats, Floats, Floats]  # X[n, d], y[n], and weights[n] that sum to 1
 Loss = Callable[[Expression, Floats, Floats, Floats], float]
 SHARE_OF_CALLS = 0.05  # of a budget, that is left for this
+_ROUNDS = 3  # of cutting down what was chosen, and choosing again
+_STAGES = 30  # of that, at most
+_MOST = 1.2  # times the error of what was chosen: what fits worse need not be cut further
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,16 @@ def make_model(
     if widen:
         rated = [marked_finite(c, wide) for c in rated]
     chosen = _chosen(rated, seen, unseen, selection, widen)
+    if polished and unseen is None and selection == "auto":
+        for _ in range(_ROUNDS):
+            cut, used = _cut(chosen, rated, seen, const_range, room - calls)
+            calls += used
+            if not cut:
+                break
+            rated = [*rated, *(marked_finite(c, wide) if widen else c for c in cut)]
+            before, chosen = chosen, _chosen(rated, seen, unseen, selection, widen)
+            if chosen is before:
+                break
     front = undominated([c for c in rated if c is chosen or _beside(c, chosen)])
     expression = chosen.expression
     if unseen is not None and polished:
@@ -119,6 +132,17 @@ def make_model(
             expression = chosen.expression
     front = [replace(c, expression=expression) if c is chosen else c for c in front]
     return Model(expression, front, calls)
+
+
+def _cut(
+    chosen: Candidate, rated: list[Candidate], seen: Data, const_range: tuple[float, float], room: int
+) -> tuple[list[Candidate], int]:
+    """Shorter versions of a candidate that fit nearly as well, cross-validated, and the calls that this took."""
+    known = {c.expression for c in rated}
+    stages, calls = prune(chosen.expression, *seen, const_range, max(room - _STAGES, 0), most=_MOST)
+    new = [e for e in dict.fromkeys(simplified(stage) for stage in stages) if e not in known][:_STAGES]
+    found = [Candidate(e, complexity(e), squared_loss(e, *seen)) for e in new[: max(room - calls, 0)]]
+    return [cross_validated(c, *seen) for c in found], calls + len(found)
 
 
 def _chosen(

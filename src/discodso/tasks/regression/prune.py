@@ -52,10 +52,15 @@ def prune(
     weights: Floats,
     const_range: tuple[float, float] = (-np.inf, np.inf),
     max_calls: int = 10_000,
+    most: float = np.inf,
 ) -> tuple[list[Expression], int]:
-    """Cut greedily, one subtree at a time; returns every stage, longest first, and the calls made."""
+    """Cut greedily, one subtree at a time; returns every stage, longest first, and the calls made.
+
+    It ends when the error is more than `most` times what it was.
+    """
     stages: list[Expression] = []
     calls = 0
+    limit = most * _loss(expression, X, y, weights) + 1e-300 if np.isfinite(most) else np.inf
     while len(expression) > 3:
         rated = []
         for candidate in shorter(expression):
@@ -76,6 +81,8 @@ def prune(
             break
         expression = best[1]
         stages.append(expression)
+        if best[0] > limit:
+            break
     return stages, calls
 
 
