@@ -42,13 +42,30 @@ def rated(text, seen):
         ("1 * x + 0", 1),
         ("2 - x", 3),
         ("log(0 - 1) * x", 6),
+        ("2 * sqrt(3 * x) * (4 * x)", 6),
+        ("(2 * x)^2 / (4 * sin(x))", 5),
+        ("3 / (2 * x)", 3),
+        ("x * (3 / (x * sin(x)))", 8),
+        ("2 * exp(1 + x)", 4),
+        ("2 + log(3 * x)", 4),
+        ("2 * exp(3 + log(sqrt(x)^2))", 3),
+        ("log(exp(x) * 2)", 3),
+        ("x - -2 * sin(x)", 6),
+        ("1e200 * x * (1e200 * x)", 7),
+        ("(1e200 * x)^2", 4),
+        ("exp(900 + x)", 4),
+        ("sqrt(-2 * x)", 4),
+        ("x / (0 * x)", 5),
     ],
 )
 def test_numbers_are_worked_out_and_gathered(text, tokens):
     expression = Expression.parse(text, ("x",))
     short = simplified(expression)
     X = RNG.uniform(-2, 2, (20, 1))
-    np.testing.assert_allclose(short(X), expression(X), rtol=1e-12, equal_nan=True)
+    before, after = expression(X), short(X)
+    defined = ~np.isnan(before)
+    np.testing.assert_allclose(after[defined], before[defined], rtol=1e-12)
+    assert "sqrt" in text or "log" in text or np.isnan(after[~defined]).all()
     assert len(short) <= tokens
 
 
@@ -56,18 +73,21 @@ def test_simplification_changes_no_value():
     space = RegressionSpace().build(2)
     designs = DisCoSettings(policy=PolicySettings(units=4)).build(space, 0).ask(200)
     X = RNG.uniform(-2, 2, (30, 2))
-    shorter = 0
+    shorter, close = 0, []
     for design in designs:
         expression = Expression(design, ("a", "b"))
         short = simplified(expression)
         assert len(short) <= len(expression)
         shorter += len(short) < len(expression)
         before, after = expression(X), short(X)
-        tame = np.isfinite(before) & (np.abs(before) < 1e6)
-        # Rounding is blown up where a sine or a quotient is steep, at single points.
-        assert (
-            np.isclose(after[tame], before[tame], rtol=1e-5, atol=1e-5).mean() > 0.9 if tame.any() else True
-        )
+        # Rounding is blown up where a function is steep: a hair's breadth beside it is another value, too.
+        beside = expression(X * (1 + 1e-12))
+        tame = np.isclose(beside, before, rtol=0, atol=1e-8) & (np.abs(before) < 1e6)
+        close.extend(np.isclose(after[tame], before[tame], rtol=1e-5, atol=1e-5).tolist())
+    assert len(close) > 1000
+    assert (
+        np.mean(close) > 0.999
+    )  # single ones differ all the same, where nearly equal numbers are subtracted
     assert shorter > 20
 
 
