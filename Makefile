@@ -6,7 +6,7 @@ REPORT := demo-report
 RUNS := $(addprefix $(REPORT)/,cartpole ladder equation bitstring)
 
 .PHONY: demo test test-browser test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression bench-executors \
-	bench-control bench-defaults bench-refinement bench-noise bench-ablation bench-tree-settings policies reproduce clean help
+	bench-control bench-defaults bench-refinement bench-noise bench-laws bench-ablation bench-tree-settings policies reproduce clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -112,6 +112,9 @@ bench-refinement: $(VENV)/installed-bench  ## ways to refine values without deri
 
 bench-noise: $(VENV)/installed-baselines  ## noisy rewards: what the race at the end is worth (half an hour)
 	$(BIN)/python benchmarks/noise.py
+
+bench-laws: $(VENV)/installed-bench  ## twenty laws from noisy tables, beside pyoperon (a quarter of an hour)
+	$(BIN)/python benchmarks/noisy_laws.py
 
 bench-ablation: $(VENV)/installed-bench  ## regression and tree policies without each part, regression beside pyoperon (hours)
 	$(BIN)/python benchmarks/regression.py

@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from discodso.files import write_atomically
-from discodso.policy import PolicySettings
 from discodso.presets import preset
 from discodso.statistics import bootstrap_interval
 from discodso.tasks.regression.experiment import Run, execute
@@ -35,16 +34,13 @@ from discodso.tasks.regression.problems import FUNCTION_SETS, Problem, problems
 
 RESULTS = Path(__file__).parent / "results"
 DEFAULT = preset(refines=True)
-# What each row of the ablation leaves out, or adds.
+# What each row of the ablation leaves out.
 ABLATION: dict[str, dict[str, Any]] = {
     "default": {},
     "without variation": {"settings": replace(DEFAULT, variation=0.0)},
     "without least squares": {"settings": replace(DEFAULT, task_refinement=0.0)},
     "without scale and offset": {"scaled": False},
     "without the choice (smallest error)": {"selection": "accuracy"},
-    "with a learned scale": {
-        "settings": replace(DEFAULT, policy=PolicySettings(learn_scale=True, min_scale=0.01))
-    },
     "without learning from the queue": {"settings": replace(DEFAULT, queue_weight=0.0)},
     "without learning from varied and refined designs": {"settings": replace(DEFAULT, off_policy=False)},
     "without niches": {"settings": replace(DEFAULT, queue_niche=0)},

@@ -3,7 +3,7 @@
 Settings are drawn at random, every value of every option equally often (see `screening`), and run with 30,000
 calls on the 23 problems, each setting with one of the three seeds. The best value of each option, the default
 before and a variant of it meet in a final with 100,000 calls and all three seeds. The default changes only as far
-as the final shows it to be better beyond the error.
+as the final shows it to be better beyond the error. Rows of the final are of the choice of a model as it was then.
 
     python benchmarks/regression_settings.py          goes on with what the result file has (an hour)
 """
@@ -86,24 +86,6 @@ def finalists(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     }
 
 
-def known_finalists() -> dict[str, list[Found]]:
-    """The default before and its variant, which are runs of the ablation too."""
-    runs = json.loads((RESULTS / "regression-ablation.json").read_text())["runs"]
-    found = {
-        (run["method"], run["seed"], run["problem"]): (run["evaluation"], run["train"], run["cpu_seconds"])
-        for run in runs
-        if (run["calls"], run["variant"]) == (FINAL_CALLS, "A")
-    }
-    names = {
-        "the default before": "with a learned scale",
-        "the default before, fixed scale": "default",
-    }
-    return {
-        name: [[found[method, seed, problem] for problem in ODD] for seed in range(SEEDS)]
-        for name, method in names.items()
-    }
-
-
 def final_rows(final: dict[str, list[Found]]) -> list[str]:
     """A row for each finalist, and what it has more than the default before, problem by problem."""
     rows = [
@@ -182,7 +164,7 @@ def main() -> None:
     path = RESULTS / "regression_settings.json"
     known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     records: list[dict[str, Any]] = known.get("runs", [])
-    final: dict[str, list[Found]] = known.get("final", {}) or known_finalists()
+    final: dict[str, list[Found]] = known.get("final", {})
     missing = list(enumerate(screening.drawn(OPTIONS, DRAWN)))[len(records) :]
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         asked = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import statistics
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from discodso import TreePolicy
 from discodso.cli import app
+from discodso.tasks.regression.problems import problems
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -59,6 +61,31 @@ def test_the_regression_table_is_the_committed_one():
     rewards = [json.loads(line)["evaluation"] for line in records]
     assert len(rewards) == 45
     assert f"{sum(rewards) / 45:.4f} |" in README
+
+
+def test_figures_of_the_default_regression_are_the_committed_ones():
+    inputs = {problem.name: problem.inputs for problem in problems()}
+    runs = json.loads((ROOT / "benchmarks/results/regression.json").read_text())["runs"]
+
+    def means(method, calls, seeds):
+        own = [
+            run
+            for run in runs
+            if (run["method"], run["calls"], run["variant"]) == (method, calls, "A") and run["seed"] in seeds
+        ]
+        assert len(own) == 45 * len(seeds)
+        few = [run["evaluation"] for run in own if inputs[run["problem"]] <= 3]
+        return f"{statistics.fmean(few):.3f}", f"{statistics.fmean(run['evaluation'] for run in own):.3f}"
+
+    for calls, seeds, label in (
+        (1_000_000, [0], "(1 seed)"),
+        (100_000, [0, 1, 2], "(3 seeds)"),
+        (100_000, [3, 4, 5], "(3 other seeds, after all settings were chosen)"),
+    ):
+        row = f"| **discodso, default** {label} | {calls:,} | {' | '.join(means('default', calls, seeds))} |"
+        assert row in README, row
+    few, whole = zip(*(means("pyoperon", 100_000, seeds) for seeds in ([0, 1, 2], [3, 4, 5])), strict=True)
+    assert f"100,000 | {'; '.join(few)} | {'; '.join(whole)} |" in README
 
 
 def test_the_policy_table_is_the_committed_one():
