@@ -113,15 +113,8 @@ def make_model(
         rated = [marked_finite(c, wide) for c in rated]
     chosen = _chosen(rated, seen, unseen, selection, widen)
     if polished and unseen is None and selection == "auto":
-        for _ in range(_ROUNDS):
-            cut, used = _cut(chosen, rated, seen, const_range, room - calls)
-            calls += used
-            if not cut:
-                break
-            rated = [*rated, *(marked_finite(c, wide) if widen else c for c in cut)]
-            before, chosen = chosen, _chosen(rated, seen, unseen, selection, widen)
-            if chosen is before:
-                break
+        rated, chosen, used = _cut_down(rated, chosen, seen, const_range, room - calls, widen)
+        calls += used
     front = undominated([c for c in rated if c is chosen or _beside(c, chosen)])
     expression = chosen.expression
     if unseen is not None and polished:
@@ -134,15 +127,31 @@ def make_model(
     return Model(expression, front, calls)
 
 
-def _cut(
-    chosen: Candidate, rated: list[Candidate], seen: Data, const_range: tuple[float, float], room: int
-) -> tuple[list[Candidate], int]:
-    """Shorter versions of a candidate that fit nearly as well, cross-validated, and the calls that this took."""
-    known = {c.expression for c in rated}
-    stages, calls = prune(chosen.expression, *seen, const_range, max(room - _STAGES, 0), most=_MOST)
-    new = [e for e in dict.fromkeys(simplified(stage) for stage in stages) if e not in known][:_STAGES]
-    found = [Candidate(e, complexity(e), squared_loss(e, *seen)) for e in new[: max(room - calls, 0)]]
-    return [cross_validated(c, *seen) for c in found], calls + len(found)
+def _cut_down(
+    rated: list[Candidate],
+    chosen: Candidate,
+    seen: Data,
+    const_range: tuple[float, float],
+    room: int,
+    widen: bool,
+) -> tuple[list[Candidate], Candidate, int]:
+    """Choose again among all and shorter versions of what was chosen, until that stands; and the calls it took."""
+    calls = 0
+    for _ in range(_ROUNDS):
+        left = room - calls
+        stages, used = prune(chosen.expression, *seen, const_range, max(left - _STAGES, 0), most=_MOST)
+        known = {c.expression for c in rated}
+        new = [e for e in dict.fromkeys(map(simplified, stages)) if e not in known][:_STAGES]
+        found = [Candidate(e, complexity(e), squared_loss(e, *seen)) for e in new]
+        found = [cross_validated(c, *seen) for c in found]
+        calls += used + len(found)
+        if not found:
+            break
+        rated = [*rated, *(marked_finite(c, seen[0]) if widen else c for c in found)]
+        before, chosen = chosen, choose_model(rated, *seen, widen=widen)
+        if chosen is before:
+            break
+    return rated, chosen, calls
 
 
 def _chosen(
