@@ -31,7 +31,7 @@ demo: $(VENV)/installed  ## search an equation, a tree policy, a filter and a bi
 	@echo "== An L-C-R ladder filter of unknown length (examples/ladder_filter.py) =="
 	$(BIN)/python examples/ladder_filter.py --calls 20000 --plot $(REPORT)/ladder.png --out $(REPORT)/ladder
 	@echo "== An equation from a table (examples/data/stopping_distance.csv) =="
-	$(BIN)/discodso fit examples/data/stopping_distance.csv --target distance --seed 3 --plot $(REPORT)/equation.png \
+	$(BIN)/discodso fit examples/data/stopping_distance.csv --target distance --plot $(REPORT)/equation.png \
 		--out $(REPORT)/equation
 	@echo "== The paper's parameterised bitstring: hidden bits and hidden numbers =="
 	$(BIN)/discodso run bitstring --length 10 --alpha 0.9 --objective f1 --calls 20000 --seed 0 \

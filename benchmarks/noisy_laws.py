@@ -171,7 +171,7 @@ def table(records: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Run what is missing, then write the records and the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=TUNED_SEEDS)
     parser.add_argument("--methods", default="default,pyoperon", help="separated by commas")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     options = parser.parse_args()
