@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import peers  # type: ignore[import-not-found]
 
 from discodso import DisCoRegressor
 from discodso.arrays import Floats
@@ -33,6 +34,7 @@ ROWS, WIDE_ROWS = 200, 1000
 CALLS = 100_000
 NOISES = (0.01, 0.1)
 TUNED_SEEDS = 2
+SYMBOLS = "add sub mul div sin cos exp log sqrt square constant variable".split()  # of pyoperon
 
 
 @dataclass(frozen=True)
@@ -86,39 +88,20 @@ LAWS = (
 )
 
 
-def reward(predicted: Any, y: Floats) -> float:
-    """The paper's, 0 where a prediction is not finite."""
-    values = np.asarray(predicted, dtype=np.float64)
-    if not np.isfinite(values).all():
-        return 0.0
-    with np.errstate(over="ignore"):
-        return float(1 / (1 + np.mean((values - y) ** 2) / np.var(y)))
-
-
 def run(method: str, number: int, noise: float, seed: int) -> dict[str, Any]:
     """One record."""
     law = LAWS[number - 1]
     X, y, wide, truth = law.data(noise, seed)
     started = time.process_time()
     if method == "pyoperon":
-        from pyoperon.sklearn import SymbolicRegressor
-
-        other = SymbolicRegressor(
-            allowed_symbols="add,sub,mul,div,sin,cos,exp,log,sqrt,square,constant,variable",
-            optimizer_iterations=5,
-            max_length=32,
-            generations=10_000,
-            max_evaluations=CALLS,
-            n_threads=1,
-            random_state=seed,
-        ).fit(X, y)
+        other = peers.operon(X, y, SYMBOLS, seed, CALLS)
         values, length = other.predict(wide), int(other.stats_["model_length"])
         text = other.get_model_string(other.model_, precision=4)
     else:
         own = DisCoRegressor(max_calls=CALLS, random_state=seed).fit(X, y)
         with np.errstate(all="ignore"):
             values, length, text = own.predict(wide), len(own.expression_), str(own)
-    found = reward(values, truth)
+    found = peers.reward(values, truth)
     return {
         "method": method,
         "law": number,

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import peers  # type: ignore[import-not-found]
 
 from discodso.files import write_atomically
 from discodso.presets import preset
@@ -53,35 +54,16 @@ SYMBOLS = {"n2": "square", "const": "constant", "1": "constant", "n3": ""}
 
 def operon(problem: Problem, seed: int, calls: int, variant: str) -> dict[str, Any]:
     """pyoperon with as many evaluations, the same operators but the cube, and the same longest expression."""
-    from pyoperon.sklearn import SymbolicRegressor
-
     names = {SYMBOLS.get(name, name) for name in FUNCTION_SETS[problem.function_set]} - {""}
     started = time.process_time()
-    model = SymbolicRegressor(
-        allowed_symbols=",".join(sorted(names | {"variable"})),
-        optimizer_iterations=5,
-        max_length=32,
-        generations=10_000,
-        max_evaluations=calls,
-        n_threads=1,
-        random_state=seed,
-    )
     (X, y), (X_wide, y_wide) = problem.training_set(variant), problem.evaluation_set(variant)
-    model.fit(X, y)
+    model = peers.operon(X, y, names | {"variable"}, seed, calls)
     return {
-        "train": _reward(model.predict(X), y),
-        "evaluation": _reward(model.predict(X_wide), y_wide),
+        "train": peers.reward(model.predict(X), y),
+        "evaluation": peers.reward(model.predict(X_wide), y_wide),
         "length": int(model.stats_["model_length"]),
         "cpu_seconds": round(time.process_time() - started, 2),
     }
-
-
-def _reward(values: Any, y: Any) -> float:
-    predicted = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(predicted).all():
-        return 0.0
-    with np.errstate(over="ignore"):
-        return float(1 / (1 + np.mean((predicted - y) ** 2) / np.var(y)))
 
 
 def run(method: str, problem: Problem, seed: int, calls: int, variant: Any) -> dict[str, Any]:
@@ -113,9 +95,9 @@ def table(records: Sequence[dict[str, Any]]) -> str:
     for r in records:
         kinds.setdefault((r["method"], r["calls"], r["variant"], r["seed"] >= FRESH), []).append(r)
     methods = ["default", "pyoperon", *ABLATION]
-    order_of_kinds = sorted(kinds, key=lambda kind: (kind[1], kind[2], kind[3], methods.index(kind[0])))
-    for method, calls, variant, fresh in order_of_kinds:
-        own = kinds[method, calls, variant, fresh]
+    ordered = sorted(kinds, key=lambda kind: (*kind[1:], methods.index(kind[0])))
+    for kind in ordered:
+        (method, calls, variant, _), own = kind, kinds[kind]
         for label, belongs in halves.items():
             names = [p.name for p in problems() if belongs(p)]
             part = [r for r in own if r["problem"] in names]
