@@ -14,6 +14,7 @@ from discodso import (
     Design,
     DisCo,
     DisCoSettings,
+    PolicySettings,
     SettingsError,
     Task,
     preset,
@@ -84,6 +85,11 @@ def test_small_budgets_have_small_batches():
     assert preset("paper", budget=100) == DisCoSettings()
     with pytest.raises(DeclarationError, match="budget"):
         preset(budget=0)
+
+
+def test_constants_that_are_fitted_are_drawn_with_a_fixed_scale():
+    assert preset(refines=True).policy == PolicySettings()
+    assert preset().policy.learn_scale
 
 
 def test_noisy_tasks_evaluate_good_designs_again():
