@@ -50,7 +50,7 @@ $(VENV)/installed-browser: $(VENV)/installed-dev
 	touch $@
 
 test-browser: $(VENV)/installed-browser  ## reports in headless Chromium, and axe-core's opinion of them
-	DISCODSO_BROWSER=required $(BIN)/python -m pytest tests/test_report_browser.py
+	DISCODSO_BROWSER=required $(BIN)/python -m pytest tests/report/test_report_browser.py
 
 test-slow: $(VENV)/installed-dev  ## the tests that take long
 	$(BIN)/python -m pytest -n 2 -m slow

@@ -21,7 +21,7 @@ from typing import Any
 
 from discodso import DisCoSettings, PolicySettings, search
 from discodso.baselines.random_search import RandomSettings
-from discodso.method import MethodSettings
+from discodso.disco.method import MethodSettings
 from discodso.tasks.bitstring import bitstring
 
 RESULTS = Path(__file__).parent / "results"

@@ -22,15 +22,15 @@ import gymnasium
 import numpy as np
 
 from discodso import DisCo, search_policy
-from discodso.evaluation import child_seeds
-from discodso.tasks.control.environments import as_environment, describe
-from discodso.tasks.control.episodes import open_runner
-from discodso.tasks.control.objective import TreeObjective
-from discodso.tasks.control.racing import Racing
-from discodso.tasks.control.search import tuned_settings
-from discodso.tasks.control.simulators import Forest
-from discodso.tasks.control.task import SEARCH_SEEDS, search_seeds, tree_space
-from discodso.tasks.control.tree_policy import TreePolicy
+from discodso.run.evaluation import child_seeds
+from discodso.tasks.policies.environments import as_environment, describe
+from discodso.tasks.policies.episodes import open_runner
+from discodso.tasks.policies.objective import TreeObjective
+from discodso.tasks.policies.policy_search import tuned_settings
+from discodso.tasks.policies.racing import Racing
+from discodso.tasks.policies.simulators import Forest
+from discodso.tasks.policies.tree_policy import TreePolicy
+from discodso.tasks.policies.tree_space import SEARCH_SEEDS, search_seeds, tree_space
 
 RESULTS = Path(__file__).parent / "results" / "control.json"
 EPISODES, DEFAULT_CALLS = 100, 10_000

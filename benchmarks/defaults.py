@@ -25,9 +25,9 @@ import intervals  # type: ignore[import-not-found]
 from unseen import UNSEEN
 
 from discodso import GPSettings, Task, preset, search
+from discodso.base.files import write_atomically
 from discodso.baselines.random_search import RandomSettings
-from discodso.files import write_atomically
-from discodso.method import MethodSettings
+from discodso.disco.method import MethodSettings
 from discodso.tasks.bitstring import bitstring
 
 RESULTS = Path(__file__).parent / "results"

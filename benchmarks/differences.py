@@ -21,20 +21,20 @@ from pathlib import Path
 from typing import Any
 
 from discodso import DisCoSettings, GPSettings, PolicySettings, preset, search
+from discodso.base.files import write_atomically
 from discodso.baselines.decoupled import DecoupledSettings
 from discodso.baselines.random_search import RandomSettings
-from discodso.files import write_atomically
-from discodso.method import MethodSettings
+from discodso.disco.method import MethodSettings
 from discodso.reproduce.scales import scale_named
-from discodso.result import Result
+from discodso.run.result import Result
 from discodso.tasks.bitstring import bitstring
-from discodso.tasks.control.environments import as_environment, describe
-from discodso.tasks.control.episodes import open_runner
-from discodso.tasks.control.objective import TreeObjective
-from discodso.tasks.control.search import paper_settings
-from discodso.tasks.control.task import search_seeds, tree_space, tree_task
+from discodso.tasks.policies.environments import as_environment, describe
+from discodso.tasks.policies.episodes import open_runner
+from discodso.tasks.policies.objective import TreeObjective
+from discodso.tasks.policies.policy_search import paper_settings
+from discodso.tasks.policies.tree_space import search_seeds, tree_space, tree_task
+from discodso.tasks.regression.expression_space import Fit
 from discodso.tasks.regression.problems import problem_task, problems
-from discodso.tasks.regression.task import Fit
 
 RESULTS = Path(__file__).parent / "results"
 PROBLEMS = scale_named("small").problems[1::3]

@@ -32,10 +32,10 @@ import torch  # noqa: E402
 
 from discodso import DisCo, DisCoSettings, NoNesting, Space, Token, Tree  # noqa: E402
 from discodso.baselines.random_search import UniformProposer  # noqa: E402
-from discodso.policy import Policy, PolicySettings  # noqa: E402
-from discodso.sampling import sample  # noqa: E402
-from discodso.trace import replay  # noqa: E402
-from discodso.training import policy_gradient_loss  # noqa: E402
+from discodso.disco.network import Policy, PolicySettings  # noqa: E402
+from discodso.disco.sampling import sample  # noqa: E402
+from discodso.disco.training import policy_gradient_loss  # noqa: E402
+from discodso.space.replay import replay  # noqa: E402
 
 AFTER_IMPORT = memory_mb()
 RESULTS = Path(__file__).parent / "results" / "engine.json"

@@ -27,8 +27,8 @@ import numpy as np
 
 from discodso import DisCoSettings, OpenSequence, PolicySettings, RandomSettings, Space, Task, Token, search
 from discodso.baselines.random_search import RandomSearch
-from discodso.evaluation import Evaluator
-from discodso.executors import Dask, Processes, Ray
+from discodso.run.evaluation import Evaluator
+from discodso.run.executors.kinds import Dask, Processes, Ray
 from discodso.tasks.bitstring import bitstring
 
 RESULTS = Path(__file__).parent / "results"

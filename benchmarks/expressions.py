@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from discodso.baselines.random_search import UniformProposer
-from discodso.design import DesignBatch
-from discodso.sampling import sample
+from discodso.disco.sampling import sample
+from discodso.space.design import DesignBatch
 from discodso.tasks.regression.evaluator import Program
-from discodso.tasks.regression.export import text
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.task import Fit, RegressionSpace
+from discodso.tasks.regression.expression_export import text
+from discodso.tasks.regression.expression_space import Fit, RegressionSpace
 
 RESULTS = Path(__file__).parent / "results" / "expressions.json"
 COUNT, MEAN_LENGTH = 1000, 15

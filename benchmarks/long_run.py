@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from discodso import DisCoSettings, search
-from discodso.reports.writing import write_report
+from discodso.report.writing import write_report
 from discodso.tasks.bitstring import bitstring
 
 RESULTS = Path(__file__).parent / "results" / "long_run.json"

@@ -21,8 +21,8 @@ import numpy as np
 from defaults import coating_task, filter_task  # type: ignore[import-not-found]
 
 from discodso import DesignBatch, GPSettings, Task, preset, search
+from discodso.base.files import write_atomically
 from discodso.baselines.random_search import RandomSettings
-from discodso.files import write_atomically
 from discodso.tasks.bitstring import bitstring
 
 RESULTS = Path(__file__).parent / "results"

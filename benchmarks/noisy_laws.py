@@ -26,8 +26,8 @@ import numpy as np
 import peers  # type: ignore[import-not-found]
 
 from discodso import DisCoRegressor
-from discodso.arrays import Floats
-from discodso.files import write_atomically
+from discodso.base.arrays import Floats
+from discodso.base.files import write_atomically
 
 RESULTS = Path(__file__).parent / "results"
 ROWS, WIDE_ROWS = 200, 1000

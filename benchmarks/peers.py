@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from discodso.arrays import Floats
+from discodso.base.arrays import Floats
 
 
 def operon(X: Floats, y: Floats, symbols: Iterable[str], seed: int, calls: int) -> Any:

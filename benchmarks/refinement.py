@@ -22,14 +22,15 @@ from typing import Any
 import intervals  # type: ignore[import-not-found]
 import numpy as np
 
-from discodso import preset, refinement, search
-from discodso.arrays import Floats, Ints
+from discodso import preset, search
+from discodso.base.arrays import Floats, Ints
+from discodso.base.files import write_atomically
 from discodso.baselines.random_search import UniformProposer
-from discodso.files import write_atomically
-from discodso.refinement import LocalSearch
-from discodso.sampling import sample
-from discodso.skeletons import fill, parameters, units_of
-from discodso.task import Task
+from discodso.disco.proposers import refinement
+from discodso.disco.proposers.refinement import LocalSearch
+from discodso.disco.sampling import sample
+from discodso.run.task import Task
+from discodso.space.skeletons import fill, parameters, units_of
 
 RESULTS = Path(__file__).parent / "results"
 sys.path.insert(0, str(Path(__file__).parent))

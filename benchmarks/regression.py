@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 import peers  # type: ignore[import-not-found]
 
-from discodso.files import write_atomically
-from discodso.presets import preset
-from discodso.statistics import bootstrap_interval
-from discodso.tasks.regression.experiment import Run, execute
+from discodso.base.files import write_atomically
+from discodso.base.statistics import bootstrap_interval
+from discodso.disco.presets import preset
+from discodso.reproduce.regression_runs import Run, execute
 from discodso.tasks.regression.problems import FUNCTION_SETS, Problem, problems
 
 RESULTS = Path(__file__).parent / "results"

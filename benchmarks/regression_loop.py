@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from discodso import DisCo, DisCoSettings, preset, search
+from discodso.tasks.regression.expression_space import RegressionSpace, regression_task
 from discodso.tasks.regression.problems import FUNCTION_SETS, problem_task, problems
-from discodso.tasks.regression.task import RegressionSpace, regression_task
 
 RESULTS = Path(__file__).parent / "results" / "regression_loop.json"
 BATCH, WARM, ROUNDS = 1000, 5, 60

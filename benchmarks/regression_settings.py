@@ -23,10 +23,10 @@ import numpy as np
 import screening  # type: ignore[import-not-found]
 
 from discodso import DisCoSettings
-from discodso.files import write_atomically
-from discodso.policy import PolicySettings
-from discodso.statistics import bootstrap_interval
-from discodso.tasks.regression.experiment import Run, execute
+from discodso.base.files import write_atomically
+from discodso.base.statistics import bootstrap_interval
+from discodso.disco.network import PolicySettings
+from discodso.reproduce.regression_runs import Run, execute
 from discodso.tasks.regression.problems import problems
 
 RESULTS = Path(__file__).parent / "results"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discodso.arrays import Floats
+from discodso.base.arrays import Floats
 
 Value = Mapping[str, Any]  # of one option: settings by name
 Options = Mapping[str, Sequence[Value]]

@@ -26,10 +26,10 @@ import numpy as np
 import screening  # type: ignore[import-not-found]
 
 from discodso import DisCoSettings, search_policy
-from discodso.arrays import Floats
-from discodso.files import write_atomically
-from discodso.policy import PolicySettings
-from discodso.presets import batch_for
+from discodso.base.arrays import Floats
+from discodso.base.files import write_atomically
+from discodso.disco.network import PolicySettings
+from discodso.disco.presets import batch_for
 
 RESULTS = Path(__file__).parent / "results"
 SEEDS = range(3)

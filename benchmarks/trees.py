@@ -23,8 +23,8 @@ from typing import Any
 import intervals  # type: ignore[import-not-found]
 
 from discodso import search_policy
-from discodso.files import write_atomically
-from discodso.tasks.control.search import tuned_settings
+from discodso.base.files import write_atomically
+from discodso.tasks.policies.policy_search import tuned_settings
 
 RESULTS = Path(__file__).parent / "results"
 ENVIRONMENTS = ("CartPole-v1", "MountainCar-v0", "Acrobot-v1")

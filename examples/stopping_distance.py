@@ -18,7 +18,7 @@ import numpy as np
 
 from discodso import DisCoRegressor
 from discodso.tasks.regression.data import read_table
-from discodso.tasks.regression.picture import draw
+from discodso.tasks.regression.fit_picture import draw
 
 TABLE = Path(__file__).parent / "data" / "stopping_distance.csv"
 

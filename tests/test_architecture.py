@@ -1,71 +1,109 @@
-"""The import rule of ARCHITECTURE.md: a room imports only from rooms above it."""
+"""The layers of ARCHITECTURE.md: a folder imports only from folders above it, and modules have no cycles."""
 
 from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
-import pytest
+import discodso
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "discodso"
-MODULES = sorted(
-    ".".join(path.relative_to(SOURCE).with_suffix("").parts)
-    for path in SOURCE.rglob("*.py")
-    if path.name != "__init__.py"
+LAYERS = ("base", "space", "disco", "baselines", "run", "testing", "report", "tasks", "reproduce", "cli")
+FILES = {
+    ".".join(path.relative_to(SOURCE).with_suffix("").parts): path
+    for path in sorted(SOURCE.rglob("*.py"))
+    if path.parent != SOURCE or path.stem == "testing"
+}
+BREACHES: frozenset[tuple[str, str]] = frozenset(
+    {
+        ("report.designs", "tasks"),
+        ("report.folders", "tasks"),
+        ("report.live", "tasks"),
+        ("report.page_data", "tasks"),
+    }
 )
 
 
-def rooms() -> list[str]:
-    """Module names in the order of the table of rooms."""
-    text = (ROOT / "ARCHITECTURE.md").read_text()
-    table = text.split("<!-- rooms -->")[1].split("<!-- end of rooms -->")[0]
-    return [name.replace("/", ".") for name in re.findall(r"^\| `([\w/]+)\.py` \|", table, re.MULTILINE)]
-
-
-def imports_of(module: str) -> set[str]:
-    tree = ast.parse((SOURCE / (module.replace(".", "/") + ".py")).read_text())
+@cache
+def imports_of(module: str) -> frozenset[str]:
+    """Modules of the package that a module imports anywhere, also within functions."""
     found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "discodso":
-            package = node.module.removeprefix("discodso").lstrip(".")
-            if (SOURCE / package.replace(".", "/")).is_dir():
-                found |= {f"{package}.{alias.name}".lstrip(".") for alias in node.names}
-            else:
-                found.add(package)
+    for node in ast.walk(ast.parse(FILES[module].read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{module} has a relative import"
+            package = (node.module or "").removeprefix("discodso").lstrip(".")
+            if (node.module or "").split(".")[0] == "discodso":
+                found |= {
+                    f"{package}.{a.name}" if f"{package}.{a.name}" in FILES else package for a in node.names
+                }
         elif isinstance(node, ast.Import):
-            found |= {a.name.removeprefix("discodso.") for a in node.names if a.name.startswith("discodso")}
-        assert not (isinstance(node, ast.ImportFrom) and node.level), f"{module} has a relative import"
+            found |= {a.name.removeprefix("discodso.") for a in node.names if a.name.startswith("discodso.")}
+    return frozenset(found)
+
+
+def layer(module: str) -> str:
+    return module.split(".")[0]
+
+
+def breaches() -> set[tuple[str, str]]:
+    """Modules and the layers below their own that they import from."""
+    found = set()
+    for module in FILES:
+        above = LAYERS[: LAYERS.index(layer(module)) + 1]
+        found |= {(module, layer(other)) for other in imports_of(module) if layer(other) not in above}
     return found
 
 
-def test_every_module_has_its_place_in_the_table():
-    assert sorted(rooms()) == MODULES
+def test_the_layers_are_the_folders():
+    folders = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == set(LAYERS) - {"testing"}
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    table = text.split("<!-- layers -->")[1].split("<!-- end of layers -->")[0]
+    assert tuple(re.findall(r"^\| `(\w+)(?:/|\.py)` \|", table, re.MULTILINE)) == LAYERS
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_room_imports_only_from_rooms_above_it(module):
-    order = rooms()
-    above = set(order[: order.index(module)])
-    assert imports_of(module) <= above
+def test_the_top_of_the_package_is_small():
+    entries = {path.name for path in SOURCE.iterdir()} - {"__pycache__", "py.typed"}
+    assert len(entries) <= 12
+
+
+def test_every_folder_says_what_it_is_for():
+    for folder in (path.parent for path in SOURCE.rglob("__init__.py")):
+        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text())), folder
+
+
+def test_a_folder_imports_only_from_folders_above_it():
+    assert breaches() == BREACHES
+
+
+def test_modules_have_no_cycles():
+    done: set[str] = set()
+
+    def visit(module: str, path: tuple[str, ...]) -> None:
+        assert module not in path, " -> ".join((*path, module))
+        if module in FILES and module not in done:
+            for other in imports_of(module):
+                visit(other, (*path, module))
+            done.add(module)
+
+    for module in FILES:
+        visit(module, ())
 
 
 def test_the_rule_would_notice_a_breach():
-    order = rooms()
-    assert order.index("tokens") < order.index("policy")
-    assert "space" in imports_of("policy")
-    assert "tasks" not in {name.split(".")[0] for name in imports_of("policy")}
+    assert "space.space" in imports_of("disco.network")
+    assert "tasks" not in {layer(name) for name in imports_of("disco.network")}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_nothing_loaded_is_executed(module):
-    text = (SOURCE / (module.replace(".", "/") + ".py")).read_text()
-    names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
-    assert not names & {"eval", "exec", "pickle", "__import__"}
+def test_nothing_loaded_is_executed():
+    for module, path in FILES.items():
+        names = {n.id for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Name)}
+        assert not names & {"eval", "exec", "pickle", "__import__"}, module
 
 
-def test_modules_stay_small():
-    for module in MODULES:
-        lines = len((SOURCE / (module.replace(".", "/") + ".py")).read_text().splitlines())
-        assert lines <= 500, f"{module} has {lines} lines; is it still one room?"
+def test_every_public_name_is_there():
+    for name in discodso.__all__:
+        assert getattr(discodso, name) is not None

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discodso import TreePolicy
-from discodso.cli import app
+from discodso.cli.main import app
 from discodso.tasks.regression.problems import problems
 
 ROOT = Path(__file__).parent.parent

@@ -3,260 +3,108 @@
 An independent implementation of DisCo-DSO (Pettit et al., "DisCo-DSO: Coupling Discrete and Continuous
 Optimization for Efficient Generative Design in Hybrid Spaces").
 
-Names are imported when they are first asked for: torch, scikit-learn and SymPy take a while, and the help of the
-command line needs none of them.
+Public names are listed once, in the imports below. They are imported when they are first asked for: torch,
+scikit-learn and SymPy take a while, and the help of the command line needs none of them.
 """
 
-import sys
+import ast
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from discodso._version import __version__
+from discodso.base.version import __version__
 
 if TYPE_CHECKING:
-    from discodso.baselines.bayesian import BOSettings
-    from discodso.baselines.decoupled import DecoupledSettings
-    from discodso.baselines.genetic import GPSettings
-    from discodso.baselines.random_search import RandomSettings
-    from discodso.bounds import Bounds, DecisionTreeBounds, FixedRanges
-    from discodso.callbacks import Callback, JsonLines, RichProgress, RunInfo, TensorBoard
-    from discodso.constraints import (
-        Constraint,
-        DifferentLeaves,
-        ForbiddenChild,
-        ForbiddenDescendant,
-        ForbiddenSiblings,
-        InversePairs,
-        Length,
-        NoNesting,
-        Prior,
-        Repeat,
-        Required,
-        SoftLength,
-        UniformArity,
-    )
-    from discodso.design import Design, DesignBatch
-    from discodso.disco import DisCo, DisCoSettings
-    from discodso.errors import (
-        CheckpointError,
-        DeadEndError,
-        DeclarationError,
-        DiscodsoError,
-        EvaluationError,
-        ExecutorError,
-        InvalidDesignError,
-        SettingsError,
-        TrainingError,
-    )
-    from discodso.evaluation import Measured
-    from discodso.files import FileError
-    from discodso.method import Method, MethodSettings, Metrics, Resumable
-    from discodso.policy import PolicySettings
-    from discodso.prefix import Prefix
-    from discodso.presets import preset
-    from discodso.result import Failure, HistoryRow, Ranking, Result, Scored, StopReason
-    from discodso.runs import resume, resume_policy
-    from discodso.search import search
-    from discodso.space import Space, Violation
-    from discodso.state import State
-    from discodso.task import Refined, Task
-    from discodso.tasks.control.choice import PolicySearch
-    from discodso.tasks.control.search import search_policy
-    from discodso.tasks.control.tree_policy import TreePolicy
-    from discodso.tasks.regression.estimator import DisCoRegressor
-    from discodso.tokens import FixedSequence, Library, OpenSequence, Token, Tree
+    from discodso.base.errors import CheckpointError as CheckpointError
+    from discodso.base.errors import DeadEndError as DeadEndError
+    from discodso.base.errors import DeclarationError as DeclarationError
+    from discodso.base.errors import DiscodsoError as DiscodsoError
+    from discodso.base.errors import EvaluationError as EvaluationError
+    from discodso.base.errors import ExecutorError as ExecutorError
+    from discodso.base.errors import InvalidDesignError as InvalidDesignError
+    from discodso.base.errors import SettingsError as SettingsError
+    from discodso.base.errors import TrainingError as TrainingError
+    from discodso.base.files import FileError as FileError
+    from discodso.baselines.bayesian import BOSettings as BOSettings
+    from discodso.baselines.decoupled import DecoupledSettings as DecoupledSettings
+    from discodso.baselines.genetic import GPSettings as GPSettings
+    from discodso.baselines.random_search import RandomSettings as RandomSettings
+    from discodso.disco.disco import DisCo as DisCo
+    from discodso.disco.disco import DisCoSettings as DisCoSettings
+    from discodso.disco.method import Method as Method
+    from discodso.disco.method import MethodSettings as MethodSettings
+    from discodso.disco.method import Metrics as Metrics
+    from discodso.disco.method import Resumable as Resumable
+    from discodso.disco.network import PolicySettings as PolicySettings
+    from discodso.disco.presets import preset as preset
+    from discodso.run.callbacks import Callback as Callback
+    from discodso.run.callbacks import JsonLines as JsonLines
+    from discodso.run.callbacks import RichProgress as RichProgress
+    from discodso.run.callbacks import RunInfo as RunInfo
+    from discodso.run.callbacks import TensorBoard as TensorBoard
+    from discodso.run.evaluation import Measured as Measured
+    from discodso.run.result import Failure as Failure
+    from discodso.run.result import HistoryRow as HistoryRow
+    from discodso.run.result import Ranking as Ranking
+    from discodso.run.result import Result as Result
+    from discodso.run.result import Scored as Scored
+    from discodso.run.result import StopReason as StopReason
+    from discodso.run.search import search as search
+    from discodso.run.task import Refined as Refined
+    from discodso.run.task import Task as Task
+    from discodso.space.bounds import Bounds as Bounds
+    from discodso.space.bounds import DecisionTreeBounds as DecisionTreeBounds
+    from discodso.space.bounds import FixedRanges as FixedRanges
+    from discodso.space.constraints import Constraint as Constraint
+    from discodso.space.constraints import DifferentLeaves as DifferentLeaves
+    from discodso.space.constraints import ForbiddenChild as ForbiddenChild
+    from discodso.space.constraints import ForbiddenDescendant as ForbiddenDescendant
+    from discodso.space.constraints import ForbiddenSiblings as ForbiddenSiblings
+    from discodso.space.constraints import InversePairs as InversePairs
+    from discodso.space.constraints import Length as Length
+    from discodso.space.constraints import NoNesting as NoNesting
+    from discodso.space.constraints import Prior as Prior
+    from discodso.space.constraints import Repeat as Repeat
+    from discodso.space.constraints import Required as Required
+    from discodso.space.constraints import SoftLength as SoftLength
+    from discodso.space.constraints import UniformArity as UniformArity
+    from discodso.space.design import Design as Design
+    from discodso.space.design import DesignBatch as DesignBatch
+    from discodso.space.prefix import Prefix as Prefix
+    from discodso.space.space import Space as Space
+    from discodso.space.space import Violation as Violation
+    from discodso.space.state import State as State
+    from discodso.space.tokens import FixedSequence as FixedSequence
+    from discodso.space.tokens import Library as Library
+    from discodso.space.tokens import OpenSequence as OpenSequence
+    from discodso.space.tokens import Token as Token
+    from discodso.space.tokens import Tree as Tree
+    from discodso.tasks.policies.policy_choice import PolicySearch as PolicySearch
+    from discodso.tasks.policies.policy_search import search_policy as search_policy
+    from discodso.tasks.policies.tree_policy import TreePolicy as TreePolicy
+    from discodso.tasks.regression.estimator import DisCoRegressor as DisCoRegressor
+    from discodso.tasks.runs import resume as resume
+    from discodso.tasks.runs import resume_policy as resume_policy
 
-__all__ = [
-    "BOSettings",
-    "Bounds",
-    "Callback",
-    "CheckpointError",
-    "Constraint",
-    "DeadEndError",
-    "DecisionTreeBounds",
-    "DeclarationError",
-    "DecoupledSettings",
-    "Design",
-    "DesignBatch",
-    "DifferentLeaves",
-    "DisCo",
-    "DisCoRegressor",
-    "DisCoSettings",
-    "DiscodsoError",
-    "EvaluationError",
-    "ExecutorError",
-    "Failure",
-    "FileError",
-    "FixedRanges",
-    "FixedSequence",
-    "ForbiddenChild",
-    "ForbiddenDescendant",
-    "ForbiddenSiblings",
-    "GPSettings",
-    "HistoryRow",
-    "InvalidDesignError",
-    "InversePairs",
-    "JsonLines",
-    "Length",
-    "Library",
-    "Measured",
-    "Method",
-    "MethodSettings",
-    "Metrics",
-    "NoNesting",
-    "OpenSequence",
-    "PolicySearch",
-    "PolicySettings",
-    "Prefix",
-    "Prior",
-    "RandomSettings",
-    "Ranking",
-    "Refined",
-    "Repeat",
-    "Required",
-    "Result",
-    "Resumable",
-    "RichProgress",
-    "RunInfo",
-    "Scored",
-    "SettingsError",
-    "SoftLength",
-    "Space",
-    "State",
-    "StopReason",
-    "Task",
-    "TensorBoard",
-    "Token",
-    "TrainingError",
-    "Tree",
-    "TreePolicy",
-    "UniformArity",
-    "Violation",
-    "__version__",
-    "preset",
-    "resume",
-    "resume_policy",
-    "search",
-    "search_policy",
-]
 
-_HOMES = {
-    "baselines.bayesian": ("BOSettings",),
-    "baselines.decoupled": ("DecoupledSettings",),
-    "baselines.genetic": ("GPSettings",),
-    "baselines.random_search": ("RandomSettings",),
-    "bounds": (
-        "Bounds",
-        "DecisionTreeBounds",
-        "FixedRanges",
-    ),
-    "callbacks": (
-        "Callback",
-        "JsonLines",
-        "RichProgress",
-        "RunInfo",
-        "TensorBoard",
-    ),
-    "constraints": (
-        "Constraint",
-        "DifferentLeaves",
-        "ForbiddenChild",
-        "ForbiddenDescendant",
-        "ForbiddenSiblings",
-        "InversePairs",
-        "Length",
-        "NoNesting",
-        "Prior",
-        "Repeat",
-        "Required",
-        "SoftLength",
-        "UniformArity",
-    ),
-    "design": (
-        "Design",
-        "DesignBatch",
-    ),
-    "disco": (
-        "DisCo",
-        "DisCoSettings",
-    ),
-    "errors": (
-        "CheckpointError",
-        "DeadEndError",
-        "DeclarationError",
-        "DiscodsoError",
-        "EvaluationError",
-        "ExecutorError",
-        "InvalidDesignError",
-        "SettingsError",
-        "TrainingError",
-    ),
-    "evaluation": ("Measured",),
-    "files": ("FileError",),
-    "method": (
-        "Method",
-        "MethodSettings",
-        "Metrics",
-        "Resumable",
-    ),
-    "policy": ("PolicySettings",),
-    "prefix": ("Prefix",),
-    "presets": ("preset",),
-    "result": (
-        "Failure",
-        "HistoryRow",
-        "Ranking",
-        "Result",
-        "Scored",
-        "StopReason",
-    ),
-    "runs": ("resume", "resume_policy"),
-    "search": ("search",),
-    "space": (
-        "Space",
-        "Violation",
-    ),
-    "state": ("State",),
-    "task": ("Refined", "Task"),
-    "tasks.control.choice": ("PolicySearch",),
-    "tasks.control.search": ("search_policy",),
-    "tasks.control.tree_policy": ("TreePolicy",),
-    "tasks.regression.estimator": ("DisCoRegressor",),
-    "tokens": (
-        "FixedSequence",
-        "Library",
-        "OpenSequence",
-        "Token",
-        "Tree",
-    ),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+def _homes() -> dict[str, str]:
+    """The module of each public name, read from the imports above, which only type checkers execute."""
+    source = __spec__.loader.get_source(__name__)  # type: ignore[union-attr]
+    block = next(node for node in ast.parse(source).body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
+
+
+_HOMES = _homes()
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
+    if name not in _HOMES:
         raise AttributeError(f"module 'discodso' has no attribute {name!r}")
-    value = getattr(import_module(f"discodso.{_HOME_OF[name]}"), name)
+    value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """Keeps `search` the function: importing the module of that name would put the module in its place."""
-
-    @property
-    def search(self) -> Any:
-        """See `discodso.search.search`."""
-        return import_module("discodso.search").search
-
-    @search.setter
-    def search(self, module: Any) -> None:
-        """Pass over what the import system sets."""
-
-
-sys.modules[__name__].__class__ = _Package

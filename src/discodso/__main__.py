@@ -1,5 +1,5 @@
 """`python -m discodso` is the command line."""
 
-from discodso.cli import main
+from discodso.cli.main import main
 
 main()

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from discodso.bounds import Bounds
-from discodso.constraints import Constraint, Prior
-from discodso.design import Design, DesignBatch
-from discodso.errors import DeclarationError, DiscodsoError
-from discodso.evaluation import Evaluator
-from discodso.prefix import Prefix
-from discodso.space import Space
-from discodso.task import Task
+from discodso.base.errors import DeclarationError, DiscodsoError
+from discodso.run.evaluation import Evaluator
+from discodso.run.task import Task
+from discodso.space.bounds import Bounds
+from discodso.space.constraints import Constraint, Prior
+from discodso.space.design import Design, DesignBatch
+from discodso.space.prefix import Prefix
+from discodso.space.space import Space
 
 
 def random_prefixes(space: Space, size: int = 64, seed: int = 0) -> Iterator[Prefix]:

@@ -1,1 +1,4 @@
-"""Methods to compare with; each is driven by the same `search` and counted by the same evaluator."""
+"""Every other method behind the same ask and tell: random search, GP, decoupled search, Bayesian optimisation.
+
+Knows spaces and the protocol of methods; `methods` has all of them by name.
+"""

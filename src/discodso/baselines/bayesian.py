@@ -20,16 +20,16 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
-from discodso.arrays import Bools, Floats, Ints
-from discodso.checks import require, require_integer, require_number, seed_sequence, settle_integers
-from discodso.design import Design, DesignBatch
-from discodso.errors import DeadEndError, DiscodsoError
-from discodso.method import Metrics
-from discodso.policy import one_thread
-from discodso.skeletons import fill, keeps_rules, skeleton_space, unit_limits, units_of
-from discodso.space import Space
-from discodso.state import State, generator_state, restore_generator
-from discodso.trace import replay
+from discodso.base.arrays import Bools, Floats, Ints
+from discodso.base.checks import require, require_integer, require_number, seed_sequence, settle_integers
+from discodso.base.errors import DeadEndError, DiscodsoError
+from discodso.disco.method import Metrics
+from discodso.disco.network import one_thread
+from discodso.space.design import Design, DesignBatch
+from discodso.space.replay import replay
+from discodso.space.skeletons import fill, keeps_rules, skeleton_space, unit_limits, units_of
+from discodso.space.space import Space
+from discodso.space.state import State, generator_state, restore_generator
 
 _ROUNDS = 200  # of candidates, to find one that keeps the rules
 _PARENTS = 5  # best designs that candidates are made from

@@ -16,11 +16,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from discodso.arrays import Bools, Floats, Ints
-from discodso.baselines import inner
-from discodso.baselines.genetic import GPSettings
-from discodso.baselines.threads import one_blas_thread
-from discodso.checks import (
+from discodso.base.arrays import Bools, Floats, Ints
+from discodso.base.checks import (
     require,
     require_integer,
     require_number,
@@ -28,14 +25,17 @@ from discodso.checks import (
     seed_sequence,
     settle_integers,
 )
-from discodso.design import Design, DesignBatch
-from discodso.disco import DisCoSettings
-from discodso.errors import DeadEndError
-from discodso.method import Method, Metrics, Resumable
-from discodso.skeletons import fill, parameters, skeleton_space, unit_limits
-from discodso.space import Space
-from discodso.state import Arrays, State, generator_state, restore_generator
-from discodso.trace import replay
+from discodso.base.errors import DeadEndError
+from discodso.baselines import inner
+from discodso.baselines.genetic import GPSettings
+from discodso.baselines.threads import one_blas_thread
+from discodso.disco.disco import DisCoSettings
+from discodso.disco.method import Method, Metrics, Resumable
+from discodso.space.design import Design, DesignBatch
+from discodso.space.replay import replay
+from discodso.space.skeletons import fill, parameters, skeleton_space, unit_limits
+from discodso.space.space import Space
+from discodso.space.state import Arrays, State, generator_state, restore_generator
 
 _START_ATTEMPTS = 20  # to find values with which a bound forbids no token of a skeleton
 _FRUITLESS_BATCHES = 1000

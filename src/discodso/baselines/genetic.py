@@ -19,17 +19,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discodso.arrays import Bools, Floats
+from discodso.base.arrays import Bools, Floats
+from discodso.base.checks import require, require_integer, require_number, seed_sequence, settle_integers
+from discodso.base.errors import DeadEndError, DiscodsoError
 from discodso.baselines.random_search import UniformProposer
-from discodso.checks import require, require_integer, require_number, seed_sequence, settle_integers
-from discodso.design import Design, DesignBatch
-from discodso.errors import DeadEndError, DiscodsoError
-from discodso.method import Metrics
-from discodso.sampling import sample
-from discodso.skeletons import fill, keeps_rules, skeleton_space, unit_limits, units_of
-from discodso.space import Space
-from discodso.state import Arrays, State, generator_state, restore_generator
-from discodso.trace import replay
+from discodso.disco.method import Metrics
+from discodso.disco.sampling import sample
+from discodso.space.design import Design, DesignBatch
+from discodso.space.replay import replay
+from discodso.space.skeletons import fill, keeps_rules, skeleton_space, unit_limits, units_of
+from discodso.space.space import Space
+from discodso.space.state import Arrays, State, generator_state, restore_generator
 
 _FULL_ATTEMPTS = 20  # rounds of full trees; what is missing then is drawn at random under the rules
 _FRUITLESS_GENERATIONS = 1000

@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 from scipy import optimize
 
-from discodso.arrays import Floats
-from discodso.errors import DiscodsoError
+from discodso.base.arrays import Floats
+from discodso.base.errors import DiscodsoError
 
 InnerName = Literal["bfgs", "anneal", "evo"]
 INNER: tuple[InnerName, ...] = ("bfgs", "anneal", "evo")

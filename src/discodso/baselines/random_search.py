@@ -9,16 +9,16 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
-from discodso.arrays import Floats, Ints
-from discodso.checks import require_integer, seed_sequence, settle_integers
-from discodso.design import Design, DesignBatch
-from discodso.distributions import TruncatedNormal, Uniform
-from discodso.method import Metrics
-from discodso.policy import Emission
-from discodso.prefix import Prefix
-from discodso.sampling import sample
-from discodso.space import Space
-from discodso.state import State, generator_state, restore_generator
+from discodso.base.arrays import Floats, Ints
+from discodso.base.checks import require_integer, seed_sequence, settle_integers
+from discodso.disco.distributions import TruncatedNormal, Uniform
+from discodso.disco.method import Metrics
+from discodso.disco.network import Emission
+from discodso.disco.sampling import sample
+from discodso.space.design import Design, DesignBatch
+from discodso.space.prefix import Prefix
+from discodso.space.space import Space
+from discodso.space.state import State, generator_state, restore_generator
 
 
 class UniformProposer:

@@ -1,1 +1,1 @@
-"""The paper's tables and figures, redone; `discodso reproduce NAME`."""
+"""The paper's tables and figures, ours beside theirs."""

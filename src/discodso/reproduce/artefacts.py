@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from discodso.checks import require_one_of
-from discodso.dispatch import Executor
-from discodso.files import write_atomically
+from discodso.base.checks import require_one_of
+from discodso.base.files import write_atomically
 from discodso.reproduce import bitstring, regression, trees
 from discodso.reproduce.jobs import Job, Record, execute_all
 from discodso.reproduce.scales import Scale
+from discodso.run.executors.dispatch import Executor
 
 SCALES = ("smoke", "small", "paper")
 

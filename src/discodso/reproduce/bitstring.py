@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from discodso.config import BitstringTable
 from discodso.reproduce.figures import curve, draw_curves, draw_functions
 from discodso.reproduce.jobs import Job, Record, records_of
 from discodso.reproduce.paper import BITSTRING_GAPS, DISCO
 from discodso.reproduce.scales import Scale
 from discodso.reproduce.tables import Entry, error, mean, write_rows, write_table
+from discodso.run.settings import BitstringTable
 from discodso.tasks.bitstring import f1, f2
 
 _LANDSCAPES: tuple[Literal["f1", "f2"], ...] = ("f1", "f2")

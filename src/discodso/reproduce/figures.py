@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from discodso.arrays import Floats
-from discodso.files import write_atomically
+from discodso.base.arrays import Floats
+from discodso.base.files import write_atomically
 from discodso.reproduce.jobs import Record
 
 _POINTS = 200  # of a curve

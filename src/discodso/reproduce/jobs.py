@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from discodso import config
-from discodso.design import Design
-from discodso.dispatch import Executor, as_completed
-from discodso.errors import SettingsError
-from discodso.files import FileError
-from discodso.method import MethodSettings
-from discodso.plan import Limits, Plan
-from discodso.result import HistoryRow
-from discodso.rundir import HISTORY, SETTINGS, read_history, read_settings, read_top
-from discodso.runs import resume_run, run_settings
+from discodso.base.errors import SettingsError
+from discodso.base.files import FileError
+from discodso.disco.method import MethodSettings
+from discodso.run import settings as config
+from discodso.run.executors.dispatch import Executor, as_completed
+from discodso.run.folder import HISTORY, SETTINGS, read_history, read_settings, read_top
+from discodso.run.plan import Limits, Plan
+from discodso.run.result import HistoryRow
+from discodso.space.design import Design
+from discodso.tasks.runs import resume_run, run_settings
 
 _UNFINISHED = (None, "interrupted", "executor")
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from discodso.config import ProblemTable
-from discodso.method import MethodSettings
+from discodso.disco.method import MethodSettings
 from discodso.reproduce.figures import draw_bars, draw_lengths
 from discodso.reproduce.jobs import Job, Record
 from discodso.reproduce.paper import (
@@ -21,9 +20,10 @@ from discodso.reproduce.paper import (
 )
 from discodso.reproduce.scales import Scale
 from discodso.reproduce.tables import Entry, deviation, mean, write_rows, write_table
-from discodso.space import Space
+from discodso.run.settings import ProblemTable
+from discodso.space.space import Space
+from discodso.tasks.regression.expression_space import Fit
 from discodso.tasks.regression.problems import problem_task, problems
-from discodso.tasks.regression.task import Fit
 
 _LONGEST = 32
 

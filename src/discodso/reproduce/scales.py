@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from discodso.baselines.bayesian import BOSettings
 from discodso.baselines.genetic import GPSettings
-from discodso.disco import DisCoSettings
-from discodso.method import MethodSettings
-from discodso.methods import paper_methods
-from discodso.policy import PolicySettings
-from discodso.presets import preset
+from discodso.baselines.methods import paper_methods
+from discodso.disco.disco import DisCoSettings
+from discodso.disco.method import MethodSettings
+from discodso.disco.network import PolicySettings
+from discodso.disco.presets import preset
 from discodso.reproduce.paper import DISCO
-from discodso.tasks.control.search import paper_settings, tuned_settings
+from discodso.tasks.policies.policy_search import paper_settings, tuned_settings
 from discodso.tasks.regression.problems import problems
 
 TUNED = f"{DISCO}, tuned"

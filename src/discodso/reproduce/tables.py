@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from discodso.files import write_atomically
+from discodso.base.files import write_atomically
 
 
 @dataclass(frozen=True)

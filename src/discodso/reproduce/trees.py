@@ -10,11 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from discodso.arrays import Floats
+from discodso.base.arrays import Floats
+from discodso.base.files import write_atomically
 from discodso.baselines.random_search import UniformProposer
-from discodso.config import TreeTable
-from discodso.evaluation import child_seeds
-from discodso.files import write_atomically
+from discodso.disco.sampling import sample
 from discodso.reproduce.figures import curve, draw_curves
 from discodso.reproduce.jobs import Job, Record, records_of, slug
 from discodso.reproduce.paper import (
@@ -30,13 +29,14 @@ from discodso.reproduce.paper import (
 )
 from discodso.reproduce.scales import Scale
 from discodso.reproduce.tables import Entry, deviation, mean, write_rows, write_table
-from discodso.sampling import sample
-from discodso.task import Task
-from discodso.tasks.control.environments import as_environment, describe
-from discodso.tasks.control.episodes import returns_of
-from discodso.tasks.control.objective import TreeObjective
-from discodso.tasks.control.task import open_tree_task, validation_seeds
-from discodso.tasks.control.tree_policy import TreePolicy
+from discodso.run.evaluation import child_seeds
+from discodso.run.settings import TreeTable
+from discodso.run.task import Task
+from discodso.tasks.policies.environments import as_environment, describe
+from discodso.tasks.policies.episodes import returns_of
+from discodso.tasks.policies.objective import TreeObjective
+from discodso.tasks.policies.tree_policy import TreePolicy
+from discodso.tasks.policies.tree_space import open_tree_task, validation_seeds
 
 _TIMED = 20  # random trees whose evaluation is timed
 

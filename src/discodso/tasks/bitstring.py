@@ -11,12 +11,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from discodso.arrays import Floats, Ints
-from discodso.checks import require_integer, require_number, require_one_of
-from discodso.design import Design, DesignBatch
-from discodso.space import Space
-from discodso.task import Task
-from discodso.tokens import FixedSequence, Token
+from discodso.base.arrays import Floats, Ints
+from discodso.base.checks import require_integer, require_number, require_one_of
+from discodso.run.task import Task
+from discodso.space.design import Design, DesignBatch
+from discodso.space.space import Space
+from discodso.space.tokens import FixedSequence, Token
 
 
 def f1(x: Floats, target: Floats) -> Floats:

@@ -1,1 +1,1 @@
-"""Symbolic regression: expressions, a compiled evaluator, the paper's benchmarks."""
+"""Equations from tables: expressions, their evaluation and least squares, the choice of a model, the estimator."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from discodso.arrays import Floats, Ints
+from discodso.base.arrays import Floats, Ints
 from discodso.tasks.regression import _vector_math
 
 BLOCK = 128

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from discodso.arrays import Bools, Floats, Ints
+from discodso.base.arrays import Bools, Floats, Ints
 from discodso.tasks.regression import _vector_math
 from discodso.tasks.regression._evaluator_kernels import BLOCK, _binary, _options, _run, _unary
 

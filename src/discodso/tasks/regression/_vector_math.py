@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from discodso.arrays import Floats
+from discodso.base.arrays import Floats
 
 # "contract" lets the compiler fuse multiply and add; the stronger liberties would break NaN and infinity.
 _options: Any = {"error_model": "numpy", "fastmath": {"contract"}, "cache": True, "nogil": True}

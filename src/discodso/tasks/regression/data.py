@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from discodso.arrays import Floats
-from discodso.errors import DeclarationError
+from discodso.base.arrays import Floats
+from discodso.base.errors import DeclarationError
 
 
 @dataclass(frozen=True)

@@ -11,26 +11,26 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_random_state, validate_data
 
-from discodso import figures
-from discodso.arrays import Floats
-from discodso.checks import require, require_integer, require_number, require_one_of
-from discodso.config import RunSettings, read
-from discodso.disco import DisCoSettings
-from discodso.method import Method
-from discodso.plan import Limits, Plan
-from discodso.presets import Preset, preset
-from discodso.result import Result
-from discodso.rundir import SETTINGS
-from discodso.search import continue_search, start_search
-from discodso.space import Space
-from discodso.task import Task
-from discodso.tasks.regression import export
+from discodso.base.arrays import Floats
+from discodso.base.checks import require, require_integer, require_number, require_one_of
+from discodso.disco.disco import DisCoSettings
+from discodso.disco.method import Method
+from discodso.disco.presets import Preset, preset
+from discodso.report import figures
+from discodso.run.folder import SETTINGS
+from discodso.run.plan import Limits, Plan
+from discodso.run.result import Result
+from discodso.run.search import continue_search, start_search
+from discodso.run.settings import RunSettings, read
+from discodso.run.task import Task
+from discodso.space.space import Space
+from discodso.tasks.regression import expression_export as export
+from discodso.tasks.regression.equation_files import write_equation
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import CONST, Expression
+from discodso.tasks.regression.expression_space import Fit, RegressionSpace
 from discodso.tasks.regression.front import FrontKeeper, as_rows, front_columns
 from discodso.tasks.regression.models import SHARE_OF_CALLS, gathered, kept_expressions, make_model
-from discodso.tasks.regression.record import write_equation
-from discodso.tasks.regression.task import Fit, RegressionSpace
 
 LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", CONST)
 SELECTIONS = ("auto", "accuracy", "validation", "complexity")

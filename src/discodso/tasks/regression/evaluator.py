@@ -9,12 +9,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from discodso.arrays import Bools, Floats, Ints
-from discodso.design import DesignBatch
+from discodso.base.arrays import Bools, Floats, Ints
+from discodso.space.design import DesignBatch
+from discodso.space.tokens import Library, Token
 from discodso.tasks.regression import _evaluator_kernels, _refine_kernels
 from discodso.tasks.regression.expression import CONST, Expression, input_index, literal_value
 from discodso.tasks.regression.operators import INPUT, LITERAL, NO_CODE, OPERATORS, VALUE, Operator
-from discodso.tokens import Library, Token
 
 
 @dataclass(frozen=True)

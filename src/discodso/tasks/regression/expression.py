@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from discodso.arrays import Floats
-from discodso.design import Design
-from discodso.errors import InvalidDesignError
+from discodso.base.arrays import Floats
+from discodso.base.errors import InvalidDesignError
+from discodso.space.design import Design
 from discodso.tasks.regression.operators import OPERATORS, Operator
 from discodso.tasks.regression.typeset import markup, mathml
 

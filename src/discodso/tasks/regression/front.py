@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from discodso.arrays import Floats, Ints
-from discodso.design import Design, DesignBatch
-from discodso.space import Space
-from discodso.state import State
-from discodso.task import Refined
-from discodso.tasks.regression.export import text
+from discodso.base.arrays import Floats, Ints
+from discodso.run.task import Refined
+from discodso.space.design import Design, DesignBatch
+from discodso.space.space import Space
+from discodso.space.state import State
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.task import Fit
+from discodso.tasks.regression.expression_export import text
+from discodso.tasks.regression.expression_space import Fit
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discodso.arrays import Floats
-from discodso.tasks.regression.choice import choose_model, cross_validated
+from discodso.base.arrays import Floats
 from discodso.tasks.regression.evaluator import affine
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.front import Candidate, FrontKeeper, choose, marked_finite, undominated
+from discodso.tasks.regression.model_choice import choose_model, cross_validated
 from discodso.tasks.regression.operators import Operator
 from discodso.tasks.regression.polish import polish
 from discodso.tasks.regression.prune import prune

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from discodso.checks import require, require_integer
-from discodso.errors import DeclarationError
+from discodso.base.checks import require, require_integer
+from discodso.base.errors import DeclarationError
 
 NO_CODE = -1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import optimize
 
-from discodso.arrays import Floats
+from discodso.base.arrays import Floats
 from discodso.tasks.regression.evaluator import affine, compiled
 from discodso.tasks.regression.expression import Expression
 

@@ -19,13 +19,13 @@ from typing import Literal
 
 import numpy as np
 
-from discodso.arrays import Floats
-from discodso.checks import require_one_of
-from discodso.errors import DeclarationError
-from discodso.task import Task
+from discodso.base.arrays import Floats
+from discodso.base.checks import require_one_of
+from discodso.base.errors import DeclarationError
+from discodso.run.task import Task
 from discodso.tasks.regression.evaluator import evaluate
 from discodso.tasks.regression.expression import CONST, Expression
-from discodso.tasks.regression.task import RegressionSpace, regression_task
+from discodso.tasks.regression.expression_space import RegressionSpace, regression_task
 
 # Function sets of the public DSO code; the paper's constants demand const in all of them.
 FUNCTION_SETS = MappingProxyType(

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from discodso.arrays import Floats
-from discodso.design import Design
+from discodso.base.arrays import Floats
+from discodso.space.design import Design
 from discodso.tasks.regression.evaluator import affine
 from discodso.tasks.regression.expression import CONST, Expression
 from discodso.tasks.regression.polish import polish

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from discodso.design import Design
+from discodso.space.design import Design
 from discodso.tasks.regression.expression import CONST, Expression
 from discodso.tasks.regression.operators import Operator
 

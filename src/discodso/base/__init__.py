@@ -1,0 +1,4 @@
+"""What everything stands on: array types, errors, checks of arguments, files, statistics.
+
+Knows nothing of designs or searches.
+"""

@@ -1,0 +1,74 @@
+"""Checks of settings and arguments: a bad one names its key, what was expected, and what was given."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from discodso.base.errors import DeclarationError
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is a whole number by type; True and 3.0 are not."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite real number by type; True and "1" are not."""
+    if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond the range of floats
+        return False
+
+
+def require(key: str, value: Any, condition: bool, expected: str) -> None:
+    """Raise DeclarationError naming the key unless the condition holds."""
+    if not condition:
+        raise DeclarationError(f"{key} must be {expected}, got {value!r}")
+
+
+def require_integer(key: str, value: Any, least: int) -> None:
+    """Require an integer of at least `least`."""
+    require(key, value, is_integer(value) and value >= least, f"an integer >= {least}")
+
+
+def settle_integers(settings: Any, least: dict[str, int]) -> None:
+    """Require integers of a frozen dataclass, and make them plain ints (torch refuses NumPy's)."""
+    for key, lowest in least.items():
+        value = getattr(settings, key)
+        require_integer(key, value, lowest)
+        object.__setattr__(settings, key, int(value))
+
+
+def seed_sequence(seed: Any) -> np.random.SeedSequence:
+    """A seed as NumPy's SeedSequence; accepts one, or an integer >= 0."""
+    if isinstance(seed, np.random.SeedSequence):  # a copy, because spawning changes it
+        return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
+    require_integer("seed", seed, 0)
+    return np.random.SeedSequence(int(seed))
+
+
+def require_number(
+    key: str, value: Any, *, least: float = -math.inf, most: float = math.inf, above: float = -math.inf
+) -> None:
+    """Require a finite number within limits."""
+    limits = [
+        text
+        for text, given in (
+            (f">= {least:g}", least > -math.inf),
+            (f"above {above:g}", above > -math.inf),
+            (f"<= {most:g}", most < math.inf),
+        )
+        if given
+    ]
+    good = is_number(value) and least <= value <= most and value > above
+    require(key, value, good, f"a finite number {' and '.join(limits)}".strip())
+
+
+def require_one_of(key: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Require one of some names."""
+    require(key, value, value in choices, "one of " + ", ".join(repr(choice) for choice in choices))

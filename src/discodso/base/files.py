@@ -1,0 +1,58 @@
+"""Writing files so that a reader never sees half of one, and reading JSON that anyone may have edited."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from discodso.base.errors import DiscodsoError
+
+
+class FileError(DiscodsoError, OSError):
+    """A file cannot be read or written; the message says which and why."""
+
+
+def read_object(path: Path) -> dict[str, Any] | None:
+    """A file that holds a JSON object, None if it is none; numbers beyond what fits 64 bits are null."""
+    try:
+        data = json_numbers(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def json_numbers(text: str | bytes) -> Any:
+    """JSON of a file that may have been edited: NaN, infinities and integers of many digits are null."""
+    return json.loads(text, parse_constant=lambda _: None, parse_float=_finite, parse_int=_short)
+
+
+def _finite(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _short(text: str) -> int | None:
+    return int(text) if len(text) <= 18 else None
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a whole file or nothing: into a temporary file beside it, which then takes its name."""
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        with suppress(OSError):
+            temporary.unlink()

@@ -1,0 +1,52 @@
+"""The methods by name: the kinds of settings files, and the paper's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from discodso.baselines.bayesian import BOSettings
+from discodso.baselines.decoupled import DecoupledSettings
+from discodso.baselines.genetic import GPSettings
+from discodso.baselines.inner import INNER
+from discodso.baselines.random_search import RandomSettings
+from discodso.disco.disco import DisCoSettings
+from discodso.disco.method import MethodSettings
+
+_KINDS: dict[type[Any], str] = {
+    DisCoSettings: "disco",
+    RandomSettings: "random",
+    GPSettings: "gp",
+    BOSettings: "bo",
+}
+_PAPER_NAMES = {"bfgs": "BFGS", "anneal": "anneal", "evo": "evo"}
+
+
+def method_kind(settings: Any) -> str | None:
+    """The kind that stands in a settings file, None for a method of one's own."""
+    if isinstance(settings, DecoupledSettings):
+        return "decoupled-rl" if isinstance(settings.skeletons, DisCoSettings) else "decoupled-gp"
+    return _KINDS.get(type(settings))
+
+
+def paper_methods(
+    disco: DisCoSettings,
+    genetic: GPSettings | None = None,
+    *,
+    inner_calls: int = DecoupledSettings().inner_calls,
+    reach: float = DecoupledSettings().reach,
+) -> dict[str, MethodSettings]:
+    """Every method of the paper's comparison by its name there, and the two lower bounds.
+
+    Args:
+        disco: of DisCo-DSO; the Decoupled-RL methods have the same network and training.
+        genetic: of all that use genetic programming; the paper's table by default.
+        inner_calls, reach: of all decoupled methods; see `DecoupledSettings`.
+    """
+    genetic = genetic or GPSettings()
+    found: dict[str, MethodSettings] = {"DisCo-DSO": disco}
+    sources: list[tuple[str, DisCoSettings | GPSettings]] = [("RL", disco), ("GP", genetic)]
+    for family, skeletons in sources:
+        for inner in INNER:
+            name = f"Decoupled-{family}-{_PAPER_NAMES[inner]}"
+            found[name] = DecoupledSettings(skeletons, inner, inner_calls=inner_calls, reach=reach)
+    return {**found, "BO": BOSettings(reach=reach), "GP": genetic, "Random": RandomSettings(batch_size=100)}

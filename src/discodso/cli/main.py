@@ -1,0 +1,86 @@
+"""The command line: it gathers the commands. They parse, call the library and print; nothing is computed there."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from discodso.base.errors import DiscodsoError
+from discodso.base.version import __version__
+from discodso.cli import bench, reporting, reproduce, running, show, tools
+from discodso.cli import policy as cli_control
+from discodso.cli.output import EXIT_ERROR, EXIT_INTERRUPTED
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Optimise designs that are part structure, part numbers.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"discodso {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Optimise designs that are part structure, part numbers."""
+
+
+app.add_typer(running.run, name="run")
+app.command()(running.fit)
+app.command()(cli_control.policy)
+app.command()(cli_control.play)
+app.command()(running.resume)
+app.command()(show.show)
+app.command()(reporting.report)
+app.command()(reporting.compare)
+app.command()(tools.init)
+app.command()(tools.check)
+app.command()(tools.doctor)
+app.command()(reproduce.reproduce)
+app.add_typer(bench.bench, name="bench")
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Entry point: an error that discodso raises on purpose, or the system, is one line, not a traceback."""
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
+            return app(arguments, prog_name="discodso")
+    except DiscodsoError as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
+    except BrokenPipeError:  # the reader of the output has gone, as `head` does
+        sys.stderr.close()
+        sys.exit(EXIT_ERROR)
+    except MemoryError as error:
+        _fail(f"there is not enough memory; smaller batches, designs or tables need less ({error})")
+    except OSError as error:
+        _fail(str(error))
+
+
+def _fail(words: str) -> NoReturn:
+    print(f"discodso: {' '.join(words.split())}", file=sys.stderr)
+    sys.exit(EXIT_ERROR)
+
+
+def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning is a line as well, without the place in the code and without colours."""
+    words = re.sub(r"\x1b\[[0-9;]*m", "", str(message))
+    print(f"discodso: {' '.join(words.split())}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The commands that make something to look at: report, compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discodso.cli.output import json_text
+
+if TYPE_CHECKING:
+    from discodso.report.comparison import Comparison
+
+Folders = Annotated[list[Path], typer.Argument(help="Folders of runs, each the --out of one.")]
+
+
+def report(
+    folders: Folders,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="HTML file to write; report.html, in the folder if it is a single one, by default."
+        ),
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(help="Folder for the same plots as figures for papers.")
+    ] = None,
+    figure_format: Annotated[str, typer.Option(help="Of these figures: pdf, svg or png.")] = "pdf",
+    live: Annotated[
+        bool, typer.Option("--live", help="Serve it on this machine while a run goes on, until it ends.")
+    ] = False,
+    port: Annotated[int, typer.Option(help="For --live; 0 for any free one.")] = 0,
+) -> None:
+    """Write one HTML file that shows all of some runs: seeds, methods and tasks are put in order."""
+    from discodso.base.checks import require_one_of
+    from discodso.report.live import LiveReport
+    from discodso.report.writing import write_figures, write_report
+
+    require_one_of("figure-format", figure_format, ("pdf", "svg", "png"))
+    if live:
+        served = LiveReport(folders, port)
+        typer.echo(f"live report: {served.url} (ends with the run; Ctrl-C ends it before)")
+        served.serve()
+    typer.echo(f"report: {write_report(folders, out)}")
+    if figures is not None:
+        write_figures(folders, figures, figure_format)
+        typer.echo(f"figures: {figures}")
+
+
+def compare(
+    folders: Folders,
+    at: Annotated[
+        int | None,
+        typer.Option(help="Objective calls to compare at; as many as all runs have made by default."),
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(help="CSV file to write.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Best reward against calls to write, .svg, .pdf or .png.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+) -> None:
+    """Put methods side by side: runs of one method are those that differ in their seeds only."""
+    from discodso.base.checks import require_integer
+    from discodso.base.errors import DiscodsoError
+    from discodso.base.files import write_atomically
+    from discodso.report import figures
+    from discodso.report.comparison import compare as compare_groups
+    from discodso.report.folders import by_method, by_task, read_run
+
+    if at is not None:
+        require_integer("at", at, 1)
+    if figure is not None:
+        figures.require_format(figure)
+    tasks = by_task([read_run(folder) for folder in folders])
+    if len(tasks) > 1:
+        names = "; ".join(f"{runs[0].path} is of: {title}" for title, runs in tasks.items())
+        raise DiscodsoError(f"these runs are of different tasks, compare those of one: {names}")
+    title, runs = next(iter(tasks.items()))
+    groups = by_method(runs)
+    found = compare_groups(groups, at)
+    if csv is not None:
+        write_atomically(csv, found.to_csv())
+    if figure is not None:
+        figures.learning([group.curve for group in groups], title).save(figure)
+    if as_json:
+        print(json_text({"task": title, **found.to_dict()}))
+        return
+    _show_comparison(title, found)
+    for name, path in (("table", csv), ("figure", figure)):
+        if path is not None:
+            print(f"{name}: {path}")
+
+
+def _show_comparison(title: str, found: Comparison) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    table = Table(
+        "method",
+        "runs",
+        "mean",
+        "± error",
+        "95 %",
+        "IQ mean",
+        "95 %",
+        title=escape(title),
+        title_justify="left",
+    )
+    for label, summary in zip(found.labels, found.summaries, strict=True):
+        table.add_row(
+            escape(label),
+            str(summary.runs),
+            f"{summary.mean:.5g}",
+            "-" if summary.standard_error is None else f"{summary.standard_error:.2g}",
+            _interval(summary.mean_interval),
+            f"{summary.interquartile_mean:.5g}",
+            _interval(summary.interquartile_interval),
+        )
+    console.print(table)
+    for pair in found.improvements:
+        ends = "" if pair.interval is None else f" [{_interval(pair.interval)}]"
+        words = f"P({pair.first} > {pair.second}) = {pair.probability:.3f}{ends}"
+        console.print(words, highlight=False, markup=False, soft_wrap=True)
+    console.print(f"best rewards after {found.calls} objective calls", highlight=False)
+
+
+def _interval(ends: tuple[float, float] | None) -> str:
+    return "-" if ends is None else f"{ends[0]:.4g} to {ends[1]:.4g}"

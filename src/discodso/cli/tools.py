@@ -1,0 +1,110 @@
+"""Commands that prepare and look: init, check, doctor."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from enum import StrEnum
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discodso.base.version import __version__
+from discodso.cli.output import EXIT_ERROR
+from discodso.cli.templates import CUSTOM_TASK, TEMPLATES
+
+
+class Template(StrEnum):
+    """Kinds of runs that `init` writes a settings file for."""
+
+    regression = "regression"
+    policy = "policy"
+    bitstring = "bitstring"
+    custom = "custom"
+
+
+def init(
+    kind: Annotated[Template, typer.Argument(help="What to search for.")],
+    path: Annotated[Path, typer.Argument(help="File to write; one that exists is left alone.")] = Path(
+        "settings.toml"
+    ),
+) -> None:
+    """Write a commented settings file to start from."""
+    from discodso.base.files import FileError, write_atomically
+
+    module = path.parent / "my_task.py"
+    for file in (path, *([module] if kind is Template.custom else [])):
+        if file.exists():
+            raise FileError(f"{file} exists already and is left alone; name another file, or remove it")
+    write_atomically(path, TEMPLATES[kind.value])
+    if kind is Template.custom:
+        write_atomically(module, CUSTOM_TASK)
+        print(f"wrote {module}, the task")
+    print(f"wrote {path}; run it by `discodso run {path} --out run-1`")
+
+
+def check(
+    task: Annotated[str, typer.Argument(help="module:attribute, a Task or a function that returns one.")],
+    designs: Annotated[int, typer.Option(help="Designs to try the objective on.")] = 20,
+    seed: Annotated[int, typer.Option(help="Of these designs.")] = 0,
+) -> None:
+    """Try a task of one's own: its rules, its designs, its objective."""
+    from discodso.base.checks import require_integer
+    from discodso.tasks.runs import load_task
+    from discodso.testing import check_task
+
+    require_integer("designs", designs, 1)
+    require_integer("seed", seed, 0)
+    found = load_task(task)
+    try:
+        check_task(found, designs=designs, seed=seed)
+    except AssertionError as error:
+        typer.echo(f"discodso: {task}: {' '.join(str(error).split())}", err=True)
+        raise typer.Exit(EXIT_ERROR) from None
+    print(f"{task} is a sound task: its rules and its objective were tried on {designs} designs")
+
+
+NEEDED = ("numpy", "scipy", "torch", "numba", "scikit-learn", "sympy", "safetensors", "pydantic", "gymnasium")
+EXTRAS = {
+    "dask": ("distributed", "evaluation on a Dask cluster, and by it on Slurm"),
+    "ray": ("ray", "evaluation by Ray"),
+    "tensorboard": ("tensorboard", "curves of a run in TensorBoard"),
+    "onnx": ("onnx", "policies as ONNX files"),
+    "video": ("imageio-ffmpeg", "films of policies as MP4; GIF needs nothing more"),
+    "baselines": ("deap", "genetic programming and Bayesian optimisation to compare with"),
+    "bench": ("pyoperon", "the comparison of the expression evaluator"),
+}
+
+
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False) -> None:
+    """Tell what is installed, and what each missing extra would give."""
+    needed = {name: _version(name) for name in NEEDED}
+    extras = {
+        name: {"package": package, "version": _version(package), "gives": gives}
+        for name, (package, gives) in EXTRAS.items()
+    }
+    missing = [name for name, version in needed.items() if version is None]
+    if as_json:
+        about = {"discodso": __version__, "python": platform.python_version(), "processors": os.cpu_count()}
+        print(json.dumps({**about, "needed": needed, "extras": extras, "missing": missing}))
+    else:
+        print(f"discodso {__version__}, Python {platform.python_version()} on {platform.system()}")
+        print(f"{os.cpu_count()} processors")
+        for name, version in needed.items():
+            print(f"  {name:14} {version or 'MISSING: reinstall discodso'}")
+        print("extras:")
+        for name, extra in extras.items():
+            state = extra["version"] or f'not installed; pip install "discodso[{name}]" would give'
+            print(f"  {name:14} {state}: {extra['gives']}")
+    if missing:
+        raise typer.Exit(EXIT_ERROR)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,281 @@
+"""Distributions D(beta | l, phi) of a value: Normal, truncated Normal, Uniform and mixtures, in the policy's
+coordinates.
+
+Sampling is by inversion, from one uniform number for each value, in NumPy; log_prob and entropy are
+differentiable, in torch. All of it is in float64: a truncated Normal whose mean lies 40 scales outside a narrow
+interval has no digits left in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from scipy import special
+from torch import Tensor
+
+from discodso.base.arrays import Floats
+
+_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+_FAR = 1e8  # stands for infinity in standardised bounds; exp(-_FAR**2 / 2) is 0 in float64
+# Where the closed forms cancel, integrals are taken by quadrature: below this product of width and steepness, and
+# beyond this many scales from the mean.
+_NARROW, _TAIL = 2.0, 3.0
+_NODES, _WEIGHTS = (torch.from_numpy(x) for x in np.polynomial.legendre.leggauss(16))
+_TAIL_NODES, _TAIL_WEIGHTS = (torch.from_numpy(x) for x in np.polynomial.legendre.leggauss(48))
+_TAIL_REACH = 40.0  # e^-40 of the mass is left out
+
+
+class Distribution(Protocol):
+    """What the policy needs of a distribution; all arguments broadcast. low and high may be infinite."""
+
+    def sample(self, mean: Floats, scale: Floats, low: Floats, high: Floats, uniform: Floats) -> Floats:
+        """Draw one value for each entry from uniform numbers in [0, 1)."""
+        ...
+
+    def log_prob(self, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """Log density at z, which lies within the bounds."""
+        ...
+
+    def entropy(self, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """Differential entropy."""
+        ...
+
+
+class Normal:
+    """The normal distribution; bounds are ignored."""
+
+    def sample(self, mean: Floats, scale: Floats, low: Floats, high: Floats, uniform: Floats) -> Floats:
+        """See `Distribution.sample`."""
+        drawn: Floats = mean + scale * special.ndtri(_open_interval(uniform))
+        return drawn
+
+    def log_prob(self, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """See `Distribution.log_prob`."""
+        return -0.5 * ((z - mean) / scale) ** 2 - torch.log(scale) - _HALF_LOG_2PI
+
+    def entropy(self, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """See `Distribution.entropy`."""
+        return torch.log(scale) + (_HALF_LOG_2PI + 0.5)
+
+
+class TruncatedNormal:
+    """The normal distribution conditioned on [low, high]; equals Normal where both ends are infinite."""
+
+    def sample(self, mean: Floats, scale: Floats, low: Floats, high: Floats, uniform: Floats) -> Floats:
+        """See `Distribution.sample`."""
+        a, b = (low - mean) / scale, (high - mean) / scale
+        # Work in the lower tail, where log Phi keeps its digits; u is mirrored with the interval.
+        mirrored = a > -b
+        a, b = np.where(mirrored, -b, a), np.where(mirrored, -a, b)
+        u = _open_interval(np.where(mirrored, 1 - uniform, uniform))
+        log_a, log_b = special.log_ndtr(a), special.log_ndtr(b)
+        # log(Phi(a) + u (Phi(b) - Phi(a))), with Phi(b) factored out
+        share = np.exp(log_a - log_b)
+        standard = special.ndtri_exp(np.minimum(log_b + np.log(share + u * (1 - share)), 0.0))
+        standard = np.where(mirrored, -standard, standard)
+        drawn: Floats = np.clip(mean + scale * standard, low, high)
+        return drawn
+
+    def log_prob(self, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """See `Distribution.log_prob`."""
+        a, b = _standardise(mean, scale, low, high)
+        centre = _nearest_to_zero(a, b)
+        x = (z - mean) / scale
+        # Both exponents are taken relative to the point of [a, b] nearest to the mean: far out they are huge
+        # and almost equal.
+        relative = -0.5 * (x - centre) * (x + centre)
+        return relative - torch.log(scale) - _HALF_LOG_2PI - _log_mass(a, b)
+
+    def entropy(self, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """See `Distribution.entropy`."""
+        a, b = _standardise(mean, scale, low, high)
+        scale = torch.broadcast_to(scale, a.shape)
+        narrow = _is_narrow(a, b)
+        tail = (_nearest_to_zero(a, b).abs() > _TAIL) & ~narrow
+        result = torch.empty_like(a)
+        for where, entropy in (
+            (narrow, _entropy_narrow),
+            (tail, _entropy_tail),
+            (~(narrow | tail), _entropy_wide),
+        ):
+            if bool(where.all()):
+                return entropy(a, b) + torch.log(scale)
+            if bool(where.any()):
+                result = result.masked_scatter(where, entropy(a[where], b[where]))
+        return result + torch.log(scale)
+
+
+class Uniform:
+    """The uniform distribution on [low, high], which must be finite; mean and scale are ignored."""
+
+    def sample(self, mean: Floats, scale: Floats, low: Floats, high: Floats, uniform: Floats) -> Floats:
+        """See `Distribution.sample`."""
+        drawn: Floats = np.clip(low + uniform * (high - low), low, high)
+        return drawn
+
+    def log_prob(self, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """See `Distribution.log_prob`."""
+        return -torch.log(high - low) + 0 * (z + mean)
+
+    def entropy(self, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """See `Distribution.entropy`."""
+        return torch.log(high - low) + 0 * mean
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Several modes of one distribution. Mean, scale and log weight have one more axis at the end, of the modes;
+    the weights add up to 1."""
+
+    base: Distribution
+
+    def sample(
+        self, log_weight: Floats, mean: Floats, scale: Floats, low: Floats, high: Floats, uniform: Floats
+    ) -> Floats:
+        """One value for each entry: the uniform number picks a mode, and its place within that part the value."""
+        ends = np.cumsum(np.exp(log_weight), axis=-1)
+        ends /= ends[..., -1:]
+        mode = (uniform[..., None] >= ends[..., :-1]).sum(-1)[..., None]
+        end = np.take_along_axis(ends, mode, -1)[..., 0]
+        start = np.where(mode[..., 0] > 0, np.take_along_axis(ends, np.maximum(mode - 1, 0), -1)[..., 0], 0.0)
+        within = np.clip((uniform - start) / np.maximum(end - start, 1e-300), 0.0, 1.0)
+        own_mean, own_scale = (np.take_along_axis(part, mode, -1)[..., 0] for part in (mean, scale))
+        return self.base.sample(own_mean, own_scale, low, high, within)
+
+    def log_prob(
+        self, log_weight: Tensor, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor
+    ) -> Tensor:
+        """Log density at z, which lies within the bounds."""
+        modes = self.base.log_prob(z[..., None], mean, scale, low[..., None], high[..., None])
+        return torch.logsumexp(log_weight + modes, -1)
+
+    def entropy(self, log_weight: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """A lower bound, the mean of the entropies of the modes; it is exact where they coincide."""
+        modes = self.base.entropy(mean, scale, low[..., None], high[..., None])
+        return (log_weight.exp() * modes).sum(-1)
+
+
+def _open_interval(uniform: Floats) -> Floats:
+    """Uniform numbers kept away from 0 and 1, where the inverse CDF of the normal is infinite."""
+    return np.clip(uniform, 2.0**-54, 1 - 2.0**-53)
+
+
+# --------------------------------------------------------------------------------- the mass between two bounds
+
+
+def _standardise(mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    # An infinite end is made finite before it meets the scale, whose gradient would else be 0 * inf.
+    a, b = ((end.clamp(-1e150, 1e150) - mean) / scale for end in (low, high))
+    a, b = a.clamp(-_FAR, _FAR), b.clamp(-_FAR, _FAR)
+    return a + torch.zeros_like(b), b + torch.zeros_like(a)
+
+
+def _nearest_to_zero(a: Tensor, b: Tensor) -> Tensor:
+    """The point of [a, b] where the standard normal density is largest; constant for autograd."""
+    with torch.no_grad():
+        return torch.minimum(torch.maximum(a, torch.zeros_like(a)), b)
+
+
+def _is_narrow(a: Tensor, b: Tensor) -> Tensor:
+    with torch.no_grad():
+        return (b - a) * (0.5 * (a + b)).abs().clamp(min=1.0) < _NARROW
+
+
+class _LogMass(torch.autograd.Function):
+    """log of the standard normal mass of [a, b] divided by exp(-c^2 / 2), c the point nearest to 0.
+
+    d/da = -phi(a) / mass and d/db = phi(b) / mass, in closed form: differentiating the branches of the
+    forward pass would give NaN in the tails. c is held constant.
+    """
+
+    @staticmethod
+    def forward(ctx: torch.autograd.function.FunctionCtx, a: Tensor, b: Tensor) -> Tensor:
+        c = _nearest_to_zero(a, b)
+        result = _log_mass_value(a, b, c)
+        ctx.save_for_backward(a, b, c, result)
+        return result
+
+    @staticmethod
+    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor, Tensor]:
+        a, b, c, log_mass = ctx.saved_tensors  # type: ignore[attr-defined]
+        at_a = torch.exp(-0.5 * (a - c) * (a + c) - _HALF_LOG_2PI - log_mass)
+        at_b = torch.exp(-0.5 * (b - c) * (b + c) - _HALF_LOG_2PI - log_mass)
+        return -grads[0] * at_a, grads[0] * at_b
+
+
+def _log_mass(a: Tensor, b: Tensor) -> Tensor:
+    result: Tensor = _LogMass.apply(a, b)  # type: ignore[no-untyped-call]
+    return result
+
+
+def _log_mass_value(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    # Mirror into the upper half: 0 <= a' or a' < 0 < b' with the longer part to the right.
+    mirrored = a + b < 0
+    lower, upper = torch.where(mirrored, -b, a), torch.where(mirrored, -a, b)
+    straddles = lower < 0
+    # Tail: phi(lower) [M(lower) - exp(-(upper^2 - lower^2) / 2) M(upper)], M the Mills ratio.
+    start = lower.clamp(min=0.0)
+    gap = torch.exp(-0.5 * (upper - start) * (upper + start))
+    tail = torch.log((_mills(start) - gap * _mills(upper)).clamp(min=1e-300)) - _HALF_LOG_2PI
+    middle = torch.log1p(-(torch.special.ndtr(-upper) + torch.special.ndtr(lower)))
+    result = torch.where(straddles, middle, tail)
+    narrow = _is_narrow(a, b)
+    if bool(narrow.any()):
+        result[narrow] = _log_mass_narrow(a[narrow], b[narrow], c[narrow])
+    return result
+
+
+def _mills(x: Tensor) -> Tensor:
+    """Upper tail of the standard normal at x, divided by its density at x."""
+    scaled: Tensor = torch.special.erfcx(x / math.sqrt(2))
+    return math.sqrt(math.pi / 2) * scaled
+
+
+def _quadrature(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Exponents -(x^2 - m^2) / 2 at the nodes x of [a, b] around its middle m, the weights, and m."""
+    middle, half = 0.5 * (a + b), 0.5 * (b - a)
+    t = half[..., None] * _NODES
+    return -middle[..., None] * t - 0.5 * t * t, 0.5 * _WEIGHTS, middle
+
+
+def _log_mass_narrow(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    exponents, weights, middle = _quadrature(a, b)
+    mean_density = (torch.exp(exponents) * weights).sum(-1)
+    shift = -0.5 * (middle - c) * (middle + c) - _HALF_LOG_2PI
+    return shift + torch.log(mean_density) + torch.log(b - a)
+
+
+def _entropy_wide(a: Tensor, b: Tensor) -> Tensor:
+    """log mass + log sqrt(2 pi e) + (a phi(a) - b phi(b)) / (2 mass), for scale 1."""
+    c = _nearest_to_zero(a, b)
+    log_mass = _log_mass(a, b)
+    at_a = torch.exp(-0.5 * (a - c) * (a + c) - _HALF_LOG_2PI - log_mass)
+    at_b = torch.exp(-0.5 * (b - c) * (b + c) - _HALF_LOG_2PI - log_mass)
+    return (log_mass - 0.5 * c * c) + _HALF_LOG_2PI + 0.5 + 0.5 * (a * at_a - b * at_b)
+
+
+def _entropy_tail(a: Tensor, b: Tensor) -> Tensor:
+    """For scale 1, all of [a, b] on one side of the mean and at least _TAIL away from it.
+
+    With c the nearer end and s = c (x - c), the density is proportional to exp(-s - s^2 / (2 c^2)): almost an
+    exponential distribution, whatever c is.
+    """
+    mirrored = a + b < 0
+    near, far = torch.where(mirrored, -b, a), torch.where(mirrored, -a, b)
+    reach = (near * (far - near)).clamp(max=_TAIL_REACH)
+    s = 0.5 * reach[..., None] * (1 + _TAIL_NODES)
+    exponents = -s - 0.5 * (s / near[..., None]) ** 2
+    share = torch.exp(exponents) * _TAIL_WEIGHTS
+    mass = share.sum(-1)
+    return torch.log(0.5 * reach / near * mass) - (share * exponents).sum(-1) / mass
+
+
+def _entropy_narrow(a: Tensor, b: Tensor) -> Tensor:
+    exponents, weights, _ = _quadrature(a, b)
+    share = torch.exp(exponents) * weights
+    mass = share.sum(-1)
+    return torch.log(b - a) + torch.log(mass) - (share * exponents).sum(-1) / mass

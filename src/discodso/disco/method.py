@@ -1,0 +1,106 @@
+"""What every search method is: DisCo and each baseline ask for rewards of designs and are told them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discodso.base.arrays import Floats, Ints
+from discodso.space.design import Design, DesignBatch
+from discodso.space.space import Space
+from discodso.space.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """What one update of a method did; None where a method has no such thing.
+
+    Attributes:
+        quantile: of the rewards of the batch.
+        kept: designs that taught.
+        loss, entropy, gradient_norm: of the update; the entropy is the mean over the kept designs.
+        shares: in the next batch, by who proposes: "policy", "variation" and "refinement".
+        restarted: whether the method begins anew after it.
+    """
+
+    quantile: float | None = None
+    kept: int | None = None
+    loss: float | None = None
+    entropy: float | None = None
+    gradient_norm: float | None = None
+    shares: Mapping[str, float] | None = None
+    restarted: bool = False
+
+
+class Method(Protocol):
+    """A search method in the middle of a run.
+
+    A method whose runs are written to a folder also has `state` and `restore`; see `Resumable`.
+    """
+
+    batch_size: int
+
+    def ask(self, size: int | None = None) -> DesignBatch:
+        """Designs to evaluate next; `batch_size` of them unless a number is given."""
+        ...
+
+    def tell(
+        self, designs: Sequence[Design], rewards: ArrayLike, weights: ArrayLike | None = None
+    ) -> Metrics | None:
+        """Rewards of designs, asked for or not, any number, in any order. Returns metrics after an update.
+
+        `weights` is the evidence behind each reward, such as episodes, None if all are equal.
+        """
+        ...
+
+
+@runtime_checkable
+class Refining(Protocol):
+    """A method that picks designs for `Task.refine`, if the task has it.
+
+    Attributes:
+        refine_calls: objective calls allowed to each.
+    """
+
+    refine_calls: int
+
+    def to_refine(self, designs: DesignBatch, rewards: Floats) -> Ints:
+        """Rows of an evaluated batch to refine before it is told, in their order of preference; may be none.
+
+        Rewards that are not finite mark failed designs.
+        """
+        ...
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """What can be saved and go on exactly as if nothing had happened: methods, and objectives that remember."""
+
+    def state(self) -> State:
+        """All that later steps depend on."""
+        ...
+
+    def restore(self, state: State) -> None:
+        """Go back to a state; KeyError, TypeError or ValueError if it belongs to something else."""
+        ...
+
+
+@runtime_checkable
+class Comparing(Protocol):
+    """An objective that compares designs with earlier ones."""
+
+    def begin_anew(self) -> None:
+        """The method has begun anew: designs are no longer to be compared with those before."""
+        ...
+
+
+class MethodSettings(Protocol):
+    """The settings of a method, which can start it on a space."""
+
+    def build(self, space: Space, seed: int | np.random.SeedSequence) -> Method:
+        """A fresh method."""
+        ...

@@ -1,0 +1,1 @@
+"""What proposes designs beside the network: variations of good designs, and refinement of their values."""

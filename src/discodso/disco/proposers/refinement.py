@@ -1,0 +1,286 @@
+"""Values of promising skeletons, refined without derivatives: a small CMA-ES for each of the best skeletons.
+
+A search works on units (see `skeletons`), so that bounds that depend on values before them hold whatever it tries.
+It begins at the best design of the archive with its skeleton, follows that design if others move it far, and is
+done when its steps are tiny or bring nothing. Every design that it proposes is an objective call like all others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from discodso.base.arrays import Floats, Ints
+from discodso.disco.archive import Pool
+from discodso.space.design import DesignBatch
+from discodso.space.skeletons import fill, parameters, unit_limits, units_of
+from discodso.space.space import Space
+from discodso.space.state import State
+
+_FIRST_SCALE = 0.1  # of the first steps, in units
+_LEAST_SCALE = 1e-6  # a search with smaller steps is done
+_BETTER = 1e-9  # relative gain below which a generation is fruitless
+_FULL = 30  # values up to which the covariance is a matrix, else its diagonal
+
+
+@dataclass(frozen=True)
+class LocalSearch:
+    """CMA-ES with weighted recombination on the N values of one skeleton, between two generations.
+
+    Attributes:
+        tokens: int[L], the skeleton.
+        mean: float[N], units.
+        scale: of the steps.
+        covariance: float[N, N] of the steps, or its diagonal float[N].
+        path, scale_path: float[N], the ways that the mean went lately, for covariance and scale.
+        units, rewards: float[M, N] and float[M], told, not yet a whole generation.
+        best: highest reward known of the skeleton.
+        generations, fruitless: all of them, and the last ones without a better design.
+    """
+
+    tokens: Ints
+    mean: Floats
+    scale: float
+    covariance: Floats
+    path: Floats
+    scale_path: Floats
+    units: Floats
+    rewards: Floats
+    best: float
+    generations: int = 0
+    fruitless: int = 0
+
+    @classmethod
+    def begin(cls, tokens: Ints, units: Floats, reward: float, spread: Floats) -> LocalSearch:
+        """A search round one design; `spread` float[N] is 1 for bounded units, larger for large numbers."""
+        count = len(units)
+        covariance = np.diag(spread**2) if count <= _FULL else spread**2
+        zeros = np.zeros(count)
+        return cls(
+            tokens, units, _FIRST_SCALE, covariance, zeros, zeros, np.empty((0, count)), np.empty(0), reward
+        )
+
+    @property
+    def generation_size(self) -> int:
+        """Designs for one step, the usual 4 + 3 ln N."""
+        return 4 + int(3 * math.log(len(self.mean)))
+
+    @property
+    def done(self) -> bool:
+        """Whether more of it is worth nothing."""
+        steps = self.covariance if self.covariance.ndim == 1 else np.diag(self.covariance)
+        tiny = self.scale * math.sqrt(float(steps.max())) < _LEAST_SCALE
+        return tiny or self.fruitless > 10 + 3 * len(self.mean)
+
+    def propose(self, count: int, rng: np.random.Generator) -> Floats:
+        """units[count, N] of new designs; bounds are not looked at."""
+        axes, lengths = _axes(self.covariance)
+        steps = rng.standard_normal((count, len(self.mean))) * lengths
+        proposed: Floats = self.mean + self.scale * (steps if axes is None else steps @ axes.T)
+        return proposed
+
+    def distance(self, units: Floats) -> float:
+        """How far a design is from the mean, in steps; about sqrt(N) for those that it proposes."""
+        return float(np.linalg.norm(_whitened(self.covariance, units - self.mean))) / self.scale
+
+    def told(self, units: Floats, rewards: Floats) -> LocalSearch:
+        """After units[M, N] with rewards[M], those not finite being failed; whole generations make steps."""
+        failed = ~np.isfinite(rewards)
+        search = replace(
+            self,
+            units=np.concatenate((self.units, units)),
+            rewards=np.concatenate((self.rewards, np.where(failed, -np.inf, rewards))),
+        )
+        return search._step() if len(search.rewards) >= self.generation_size else search
+
+    def _step(self) -> LocalSearch:
+        """One generation (Hansen's tutorial, equations for rank-mu and rank-one updates, cumulative step size)."""
+        n, size = len(self.mean), len(self.rewards)
+        order = np.argsort(-self.rewards, kind="stable")[: size // 2]
+        best = float(self.rewards[order[0]])
+        nothing = replace(self, units=self.units[:0], rewards=self.rewards[:0])
+        if not np.isfinite(self.rewards[order]).all():
+            return replace(nothing, fruitless=self.fruitless + 1)
+        better = best > self.best + _BETTER * abs(self.best)
+        w = math.log(size / 2 + 0.5) - np.log(np.arange(1, len(order) + 1))
+        w /= w.sum()
+        mass = 1 / float((w**2).sum())
+        c_scale = (mass + 2) / (n + mass + 5)
+        damping = 1 + c_scale + 2 * max(0.0, math.sqrt((mass - 1) / (n + 1)) - 1)
+        c_path = (4 + mass / n) / (n + 4 + 2 * mass / n)
+        c_one = 2 / ((n + 1.3) ** 2 + mass)
+        c_many = min(1 - c_one, 2 * (mass - 2 + 1 / mass) / ((n + 2) ** 2 + mass))
+        steps = self._limited((self.units[order] - self.mean) / self.scale)
+        move = w @ steps
+        usual = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))  # mean length of a standard normal step
+        scale_path = (1 - c_scale) * self.scale_path
+        scale_path = scale_path + math.sqrt(c_scale * (2 - c_scale) * mass) * _whitened(self.covariance, move)
+        length, generations = float(np.linalg.norm(scale_path)), self.generations + 1
+        settled = length / math.sqrt(1 - (1 - c_scale) ** (2 * generations)) < (1.4 + 2 / (n + 1)) * usual
+        path = (1 - c_path) * self.path + settled * math.sqrt(c_path * (2 - c_path) * mass) * move
+        kept = 1 - c_one - c_many + (not settled) * c_one * c_path * (2 - c_path)
+        if self.covariance.ndim == 1:
+            covariance = kept * self.covariance + c_one * path**2 + c_many * (w @ steps**2)
+        else:
+            covariance = (
+                kept * self.covariance + c_one * np.outer(path, path) + c_many * (steps.T * w) @ steps
+            )
+        return replace(
+            nothing,
+            mean=self.mean + self.scale * move,
+            scale=self.scale * math.exp(min(1.0, c_scale / damping * (length / usual - 1))),
+            covariance=covariance,
+            path=path,
+            scale_path=scale_path,
+            best=max(best, self.best),
+            generations=generations,
+            fruitless=0 if better else self.fruitless + 1,
+        )
+
+    def _limited(self, steps: Floats) -> Floats:
+        """Steps no longer than the search's own might be: designs may come late, or from elsewhere."""
+        n = len(self.mean)
+        lengths = np.linalg.norm(_whitened(self.covariance, steps), axis=1)
+        most = math.sqrt(n) + 2 * n / (n + 2)
+        limited: Floats = steps * np.minimum(1.0, most / np.maximum(lengths, 1e-300))[:, None]
+        return limited
+
+    def to_state(self) -> State:
+        """For a checkpoint."""
+        names = ("tokens", "mean", "covariance", "path", "scale_path", "units", "rewards")
+        arrays = {name: np.array(getattr(self, name)) for name in names}
+        arrays["numbers"] = np.array([self.scale, self.best])
+        return State(arrays, {"generations": self.generations, "fruitless": self.fruitless})
+
+    @classmethod
+    def of_state(cls, state: State) -> LocalSearch:
+        """Inverse of `to_state`."""
+        arrays: dict[str, Any] = {name: array.copy() for name, array in state.arrays.items()}
+        scale, best = arrays.pop("numbers").tolist()
+        return cls(**arrays, scale=scale, best=best, **state.data)
+
+
+def _axes(covariance: Floats) -> tuple[Floats | None, Floats]:
+    """Principal axes, None for those of the coordinates, and the lengths of steps along them."""
+    if covariance.ndim == 1:
+        return None, np.sqrt(covariance)
+    squares, axes = np.linalg.eigh(covariance)
+    return axes, np.sqrt(np.maximum(squares, 1e-12 * squares[-1]))
+
+
+def _whitened(covariance: Floats, steps: Floats) -> Floats:
+    """Steps[..., N] in directions and lengths in which all are alike."""
+    axes, lengths = _axes(covariance)
+    white: Floats = steps / lengths if axes is None else (steps @ axes / lengths) @ axes.T
+    return white
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """The searches that are going on, by skeleton."""
+
+    searches: Mapping[bytes, LocalSearch] = field(default_factory=dict)
+
+    def ask(
+        self, space: Space, elites: Pool, count: int, rng: np.random.Generator
+    ) -> tuple[Refinement, DesignBatch]:
+        """At most `count` designs, a generation for each skeleton from the best elite on, then more for each; and
+        the searches."""
+        searches, live, seen = dict(self.searches), list[int](), set[bytes]()
+        keys, tokens = elites.designs.skeletons(), elites.designs.tokens
+        wanted = count
+        for row, key in enumerate(keys):
+            if wanted <= 0:
+                break
+            if key in seen or not parameters(space, tokens[row]).any():
+                continue
+            seen.add(key)
+            if key not in searches:
+                searches[key] = _begin(space, elites.select(np.array([row])))
+            if not searches[key].done:
+                live.append(row)
+                wanted -= searches[key].generation_size
+        if not live:
+            return Refinement(searches), elites.designs.select(slice(0, 0))
+        rounds = max(1, count // (count - wanted))
+        parts = list[DesignBatch]()
+        for row in live:
+            search = searches[keys[row]]
+            proposed = search.propose(min(count, rounds * search.generation_size), rng)
+            parts.append(_designs(space, elites.designs.select(np.array([row])), proposed))
+            count -= len(proposed)
+        return Refinement(searches), DesignBatch.concatenate(parts)
+
+    def tell(self, space: Space, told: Pool, elites: Pool) -> Refinement:
+        """Learn from designs that were asked for; searches whose skeletons have left the elite end."""
+        rows: dict[bytes, list[int]] = {}
+        for row, key in enumerate(told.designs.skeletons()):
+            rows.setdefault(key, []).append(row)
+        units = units_of(space, told.designs) if len(told) else np.empty((0, 0))
+        best: dict[bytes, int] = {}
+        for row, key in enumerate(elites.designs.skeletons()):
+            best.setdefault(key, row)
+        searches = {}
+        for key, search in self.searches.items():
+            if key not in best:
+                continue
+            if key in rows:
+                own = np.array(rows[key])
+                places = np.flatnonzero(parameters(space, search.tokens))
+                search = search.told(units[own][:, places], told.rewards[own])
+            known = max(search.best, float(search.rewards.max(initial=-np.inf)))
+            if elites.rewards[best[key]] > known:
+                search = _met(space, search, elites.select(np.array([best[key]])))
+            searches[key] = search
+        return Refinement(searches)
+
+    def to_state(self) -> State:
+        """For a checkpoint."""
+        return State.of_parts({str(k): search.to_state() for k, search in enumerate(self.searches.values())})
+
+    @classmethod
+    def of_state(cls, state: State) -> Refinement:
+        """Inverse of `to_state`."""
+        found = [LocalSearch.of_state(state.part(name)) for name in state.data]
+        return cls({search.tokens.tobytes(): search for search in found})
+
+
+def _begin(space: Space, elite: Pool) -> LocalSearch:
+    tokens = elite.designs.tokens[0, : int(elite.designs.lengths[0])]
+    units = _own_units(space, elite)
+    low, high = (ends[tokens[parameters(space, tokens)]] for ends in unit_limits(space))
+    spread = np.where(np.isfinite(high - low), 1.0, 1.0 + np.abs(units))
+    return LocalSearch.begin(tokens.copy(), units, float(elite.rewards[0]), spread)
+
+
+def _own_units(space: Space, elite: Pool) -> Floats:
+    units: Floats = units_of(space, elite.designs)[0, parameters(space, elite.designs.tokens[0])]
+    return units
+
+
+def _met(space: Space, search: LocalSearch, elite: Pool) -> LocalSearch:
+    """After a better design of its skeleton that came from elsewhere: it joins the generation, or if it is far the
+    search begins anew round it."""
+    units = _own_units(space, elite)
+    if search.done or search.distance(units) > 3 * math.sqrt(len(units)):
+        return _begin(space, elite)
+    return replace(
+        search,
+        units=np.concatenate((search.units, units[None])),
+        rewards=np.concatenate((search.rewards, elite.rewards)),
+    )
+
+
+def _designs(space: Space, elite: DesignBatch, proposed: Floats) -> DesignBatch:
+    """Designs of one skeleton with such units; those that some bound forbids are left out."""
+    skeletons = elite.select(np.zeros(len(proposed), np.int64))
+    units = np.full(skeletons.tokens.shape, np.nan)
+    own = parameters(space, elite.tokens[0])
+    low, high = (ends[elite.tokens[0, own]] for ends in unit_limits(space))
+    units[:, own] = np.clip(proposed, low, high)
+    designs, feasible = fill(space, skeletons, units)
+    return designs.select(feasible)

@@ -1,0 +1,135 @@
+"""Methods side by side: the scores of their runs, what statistics say of them, as rows and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discodso.base.errors import DiscodsoError
+from discodso.base.statistics import Summary, improvement_interval, probability_of_improvement
+from discodso.report.folders import Group
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """The chance that a run of the first method beats one of the second, with its bootstrap interval."""
+
+    first: str
+    second: str
+    probability: float
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods on one task.
+
+    Attributes:
+        calls: objective calls at which they are compared: as many as every run has made.
+        labels, scores: of the methods; the best reward of each of their runs after that many calls.
+        summaries: of the scores.
+        improvements: for every pair.
+    """
+
+    calls: int
+    labels: tuple[str, ...]
+    scores: tuple[tuple[float, ...], ...]
+    summaries: tuple[Summary, ...]
+    improvements: tuple[Improvement, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        methods = [
+            {"label": label, "scores": list(scores), **summary.to_dict()}
+            for label, scores, summary in zip(self.labels, self.scores, self.summaries, strict=True)
+        ]
+        pairs = [
+            {"first": i.first, "second": i.second, "probability": i.probability, "interval": i.interval}
+            for i in self.improvements
+        ]
+        return {"calls": self.calls, "methods": methods, "improvements": pairs}
+
+    def to_csv(self) -> str:
+        """One line for each method."""
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        pairs = {(i.first, i.second): i.probability for i in self.improvements}
+        others = [f"probability of improvement over {label}" for label in self.labels]
+        writer.writerow([*_CSV_COLUMNS, *others])
+        for label, summary in zip(self.labels, self.summaries, strict=True):
+            mean, middle = summary.mean_interval or ("", ""), summary.interquartile_interval or ("", "")
+            error = "" if summary.standard_error is None else summary.standard_error
+            writer.writerow(
+                [
+                    label,
+                    self.calls,
+                    summary.runs,
+                    summary.mean,
+                    error,
+                    *mean,
+                    summary.interquartile_mean,
+                    *middle,
+                    summary.worst,
+                    summary.best,
+                    *(pairs.get((label, other), "") for other in self.labels),
+                ]
+            )
+        return file.getvalue()
+
+
+_CSV_COLUMNS = (
+    "method",
+    "calls",
+    "runs",
+    "mean",
+    "standard error",
+    "mean, 95% from",
+    "mean, 95% to",
+    "interquartile mean",
+    "interquartile mean, 95% from",
+    "interquartile mean, 95% to",
+    "worst",
+    "best",
+)
+
+
+def compare(groups: Sequence[Group], at: int | None = None) -> Comparison:
+    """Compare methods after `at` objective calls; by default after as many as every run has made.
+
+    A run that stopped at its target counts with that from there on.
+    """
+    kept = [(group, [run.track for run in group.runs if len(run.track.calls)]) for group in groups]
+    kept = [(group, tracks) for group, tracks in kept if tracks]
+    if not kept:
+        raise DiscodsoError("none of these runs has a reward yet; wait until they have")
+    tracks = [track for _, own in kept for track in own]
+    ends = [track.calls[-1] for track in tracks if not track.settled]
+    calls = int(min(ends) if ends else max(track.calls[-1] for track in tracks)) if at is None else at
+    scores = []
+    for group, own in kept:
+        found = np.array([track.at(np.array([float(calls)]))[0] for track in own])
+        if not np.isfinite(found).all():
+            first, last = max(t.calls[0] for t in tracks), min(ends, default=calls)
+            raise DiscodsoError(
+                f"not every run of {group.label} has a reward at {calls} calls; "
+                f"compare at a number from {first:.0f} to {last:.0f}"
+            )
+        scores.append(tuple(found.tolist()))
+    labels = tuple(group.label for group, _ in kept)
+    pairs = [
+        Improvement(
+            labels[i],
+            labels[j],
+            probability_of_improvement(scores[i], scores[j]),
+            improvement_interval(scores[i], scores[j]),
+        )
+        for i in range(len(labels))
+        for j in range(len(labels))
+        if i != j
+    ]
+    return Comparison(calls, labels, tuple(scores), tuple(Summary.of(s) for s in scores), tuple(pairs))

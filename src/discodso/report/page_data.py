@@ -1,0 +1,331 @@
+"""All that a report shows, as data for JSON: numbers rounded, lines thinned, so that any run stays small."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from discodso.base.arrays import Floats
+from discodso.base.errors import DiscodsoError
+from discodso.base.version import __version__
+from discodso.report.comparison import compare
+from discodso.report.designs import Shown, show_designs, show_policy
+from discodso.report.folders import Group, RunRecord, by_method, by_task
+from discodso.run.curves import (
+    Curve,
+    Lines,
+    batch_rewards,
+    lengths,
+    proposer_shares,
+    token_shares,
+    token_values,
+)
+from discodso.run.folder import first_failures
+from discodso.run.result import Scored
+from discodso.space.design import format_token
+from discodso.tasks.regression.typeset import equation as equation_of
+
+_DESIGNS = 100
+_FAILURES = 50
+_TEXT = 2000  # characters of one text
+
+
+def page_data(runs: Sequence[RunRecord], live: bool = False) -> dict[str, Any]:
+    """What the page of a report needs; `live` if it is to ask for more."""
+    tasks = [
+        _task(f"task-{number}", title, own) for number, (title, own) in enumerate(by_task(runs).items(), 1)
+    ]
+    return {
+        "title": tasks[0]["title"] if len(tasks) == 1 else f"Searches for {len(tasks)} tasks",
+        "version": __version__,
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "live": live,
+        "running": any(run.running for run in runs),
+        "tasks": tasks,
+    }
+
+
+def _task(name: str, title: str, runs: Sequence[RunRecord]) -> dict[str, Any]:
+    groups = by_method(runs)
+    shown = [_group(f"{name}-{number}", group) for number, group in enumerate(groups, 1)]
+    return {
+        "id": name,
+        "title": title,
+        "kind": runs[0].kind,
+        "comparison": _comparison(groups) if len(groups) > 1 else None,
+        "groups": shown,
+    }
+
+
+def _comparison(groups: Sequence[Group]) -> dict[str, Any] | None:
+    try:
+        found = compare(groups).to_dict()
+    except DiscodsoError:  # a run that has no reward yet
+        return None
+    return {**_rounded(found), "curves": [_curve(group.curve, runs=False) for group in groups]}
+
+
+def _group(name: str, group: Group) -> dict[str, Any]:
+    leading = group.leading
+    designs = _top(group)
+    return {
+        "id": name,
+        "label": group.label,
+        "runs": [_run(run) for run in group.runs],
+        "leading": str(leading.path),
+        "curve": _curve(group.curve),
+        "rewards": _lines(batch_rewards(leading.history)),
+        "raced": any(row.confirming for run in group.runs for row in run.history),
+        "best": _best(leading),
+        "designs": designs,
+        "front": _front(leading, designs),
+        "lengths": _lines(lengths(leading.history)),
+        "proposers": _lines(proposer_shares(leading.history)),
+        "tokens": _lines(token_shares(leading.history)),
+        "values": {token: _lines(own) for token, own in token_values(leading.history).items()},
+        "failures": _failures(group),
+        "settings": leading.settings_text,
+        "environment": _environment(leading.environment),
+    }
+
+
+# ------------------------------------------------------------------------------------------------ runs
+
+
+def _run(run: RunRecord) -> dict[str, Any]:
+    last = run.history[-1] if run.history else None
+    sentence = run.top.get("stop_sentence") if run.state == "ended" else None
+    detail = run.top.get("detail")
+    return {
+        "folder": str(run.path),
+        "seed": run.seed,
+        "state": run.state,
+        "sentence": _cut(f"{sentence}: {detail}" if sentence and detail else str(sentence or "")),
+        "calls": last.calls if last else 0,
+        "budget": run.budget,
+        "best": _number(last.best) if last else None,
+        "failures": last.failures if last else 0,
+        "seconds": _number(last.seconds, 4) if last else 0,
+        "cost": _number(last.cost) if last else None,
+        "score": _score(run),
+        "started": _command(run),
+        "repeat": _repeat(run),
+    }
+
+
+def _score(run: RunRecord) -> str | None:
+    """What a final test said, in words."""
+    if run.summary is not None and isinstance(run.summary.get("test_mean"), (int, float)):
+        error = run.summary.get("test_error")
+        known = isinstance(error, (int, float))
+        return f"{run.summary['test_mean']:.2f} ± {error:.2f} on unseen seeds" if known else None
+    if run.equation is not None and isinstance(run.equation.get("r2"), (int, float)):
+        return f"R² {run.equation['r2']:.6f} on all {run.equation.get('rows', '')} rows"
+    best = run.designs[0] if run.designs and run.history and run.history[-1].confirming else None
+    if best is not None and best.error is not None:
+        return f"± {best.error:.2g}, mean of {best.evaluations} evaluations on fresh seeds"
+    return None
+
+
+def _command(run: RunRecord) -> str:
+    command = run.environment.get("command") or (run.summary or {}).get("command") or ""
+    if isinstance(command, str):
+        return _cut(command)
+    words = [str(word) for word in command] if isinstance(command, list) else []
+    if not words or words[0] in ("", "-", "-c"):  # typed into Python, or a notebook
+        return ""
+    name = words[0].replace("\\", "/").rsplit("/", 1)[-1]
+    program = ["discodso"] if name in ("__main__.py", "discodso") else ["python", words[0]]
+    return _cut(shlex.join([*program, *words[1:]]))
+
+
+def _repeat(run: RunRecord) -> str:
+    if run.settings and run.task.get("kind") not in ("python", None):
+        path = shlex.quote(str(run.path / "settings.toml"))
+        return f"discodso run {path} --out {shlex.quote(str(run.path) + '-again')}"
+    return _command(run)
+
+
+def _environment(environment: Mapping[str, Any]) -> list[list[str]]:
+    rows = []
+    for key, value in environment.items():
+        if key == "packages" and isinstance(value, Mapping):
+            value = ", ".join(f"{name} {version}" for name, version in value.items())
+        if key != "command" and value is not None:
+            rows.append([str(key), _cut(str(value))])
+    return rows
+
+
+# ------------------------------------------------------------------------------------------------ designs
+
+
+def _top(group: Group) -> list[dict[str, Any]]:
+    """The best distinct designs of all runs, with their pictures."""
+    found: dict[Any, tuple[Scored, RunRecord]] = {}
+    for run in group.runs:
+        for scored in run.designs:
+            if scored.design not in found or found[scored.design][0].reward < scored.reward:
+                found[scored.design] = (scored, run)
+    leading = group.leading.designs
+    first = leading[0].design if leading else None  # of noisy ones not the highest
+    ranked = sorted(found.values(), key=lambda pair: (pair[0].design != first, -pair[0].reward, pair[0].call))
+    ranked = ranked[:_DESIGNS]
+    shown = show_designs(group.leading, [scored.design for scored, _ in ranked])
+    return [_design(scored, run, own) for (scored, run), own in zip(ranked, shown, strict=True)]
+
+
+def _design(scored: Scored, run: RunRecord, shown: Shown) -> dict[str, Any]:
+    design = scored.design
+    line = ", ".join(
+        format_token(name, value if value is None else float(f"{value:.4g}")) for name, value in design
+    )
+    return {
+        "reward": _number(scored.reward, 8),
+        "error": _number(scored.error, 2),
+        "call": scored.call,
+        "seed": run.seed,
+        "length": len(design),
+        "line": _cut(shown.text if shown.math is not None else line),
+        "tokens": list(design.tokens),
+        "values": [_number(value) for value in design.values],
+        **_picture(shown),
+    }
+
+
+def _picture(shown: Shown) -> dict[str, Any]:
+    return {"text": _cut(shown.text), "math": shown.math, "svg": shown.svg}
+
+
+def _best(run: RunRecord) -> dict[str, Any] | None:
+    """What is drawn large: the chosen equation, the tested policy, or the best design."""
+    if run.equation is not None and isinstance(run.equation.get("math"), list):
+        own = run.equation
+        target = str(own.get("target", "y"))
+        return {
+            "kind": "equation",
+            "text": _cut(f"{target} = {own.get('expression', '')}"),
+            "math": equation_of(target, own["math"]),
+            "latex": _cut(str(own.get("latex", ""))),
+            "target": target,
+            "columns": own.get("columns", []),
+            "plot": _rounded(own.get("plot")),
+        }
+    if run.policy is not None and (drawn := show_policy(run.policy, run.picture)) is not None:
+        return {"kind": "policy", **_picture(drawn)}
+    if not run.designs:
+        return None
+    scored = run.designs[0]
+    return {"kind": "design", **_design(scored, run, show_designs(run, [scored.design])[0])}
+
+
+def _front(run: RunRecord, designs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Accuracy against complexity: of the equations of a regression, else the best reward of every length."""
+    if run.equation is not None:
+        rows = [row for row in run.equation.get("front", []) if isinstance(row.get("loss"), (int, float))]
+        points = [
+            {
+                "x": row["complexity"],
+                "y": _number(max(row["loss"], 1e-30)),
+                "text": _cut(str(row["expression"])),
+                "math": row.get("math"),
+                "chosen": bool(row.get("chosen")),
+                "note": _front_note(row),
+            }
+            for row in rows
+        ]
+        return {"x": "complexity", "y": "loss", "log": True, "points": points}
+    best: dict[int, Mapping[str, Any]] = {}
+    for design in designs:
+        best.setdefault(design["length"], design)
+    points = [
+        {
+            "x": length,
+            "y": design["reward"],
+            "text": design["line"],
+            "math": design["math"],
+            "chosen": design is designs[0],
+            "note": f"found at call {design['call']}",
+        }
+        for length, design in sorted(best.items())
+    ]
+    return {"x": "tokens", "y": "reward", "log": False, "points": points} if len(points) > 1 else None
+
+
+def _front_note(row: Mapping[str, Any]) -> str:
+    held_out = row.get("validation_loss")
+    parts = [f"held-out loss {held_out:.4g}"] if isinstance(held_out, (int, float)) else []
+    return ", ".join(parts if row.get("finite", True) else [*parts, "not finite beyond the data"])
+
+
+def _failures(group: Group) -> dict[str, Any]:
+    listed = []
+    for run in group.runs:
+        for failure in first_failures(run.top):
+            design = failure.get("design")
+            tokens = design.get("tokens") if isinstance(design, Mapping) else None
+            listed.append(
+                {
+                    "seed": run.seed,
+                    "call": failure.get("call") if isinstance(failure.get("call"), int) else None,
+                    "reason": _cut(str(failure.get("reason")), 300),
+                    "design": _cut(", ".join(map(str, tokens if isinstance(tokens, list) else [])), 300),
+                }
+            )
+    reasons = Counter(failure["reason"] for failure in listed)
+    return {
+        "count": sum(run.history[-1].failures for run in group.runs if run.history),
+        "reasons": [[reason, count] for reason, count in reasons.most_common(10)],
+        "listed": listed[:_FAILURES],
+    }
+
+
+# ------------------------------------------------------------------------------------------------ numbers
+
+
+def _curve(curve: Curve, runs: bool = True) -> dict[str, Any]:
+    return {
+        "label": curve.label,
+        "count": len(curve.runs),
+        "calls": _numbers(curve.calls),
+        "mean": _numbers(curve.mean),
+        "low": None if curve.low is None else _numbers(curve.low),
+        "high": None if curve.high is None else _numbers(curve.high),
+        "runs": [_numbers(run) for run in curve.runs[:10]] if runs and len(curve.runs) > 1 else [],
+    }
+
+
+def _lines(lines: Lines) -> dict[str, Any]:
+    return {
+        "calls": _numbers(lines.calls),
+        "names": list(lines.names),
+        "values": [_numbers(own) for own in lines.values],
+        "restarts": list(lines.restarts),
+    }
+
+
+def _numbers(values: Floats) -> list[float | int | None]:
+    return [_number(value) for value in values.tolist()]
+
+
+def _number(value: float | None, digits: int = 6) -> float | int | None:
+    if value is None or not math.isfinite(value):
+        return None
+    short = float(f"{value:.{digits}g}") if abs(value) < 10**digits else round(value)
+    return int(short) if short == int(short) and abs(short) < 1e15 else short
+
+
+def _rounded(data: Any) -> Any:
+    """The same with all numbers short."""
+    if isinstance(data, Mapping):
+        return {key: _rounded(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_rounded(value) for value in data]
+    return _number(data) if isinstance(data, float) else data
+
+
+def _cut(text: str, most: int = _TEXT) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

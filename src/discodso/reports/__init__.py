@@ -1,1 +1,0 @@
-"""Reports: what is in run folders, as a page, live, and compared."""

@@ -1,0 +1,232 @@
+"""Watching a run: a small protocol, and callbacks for people, programs and TensorBoard. None can end a run."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from discodso.base.errors import DeclarationError
+from discodso.base.files import FileError
+from discodso.run.history import HistoryRow
+from discodso.run.result import Ranking, Result, Scored
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What a callback is told at the start.
+
+    Attributes:
+        task: its name.
+        budget: objective calls.
+        seed: of the run.
+        calls: more than 0 for a run that goes on.
+        cost_unit: of the cost in history rows, empty if the task has none.
+    """
+
+    task: str
+    budget: int
+    seed: int
+    calls: int
+    cost_unit: str = ""
+
+
+class Callback:
+    """Base for callbacks; override what is wanted. An object with some of these methods will do as well."""
+
+    def start(self, info: RunInfo) -> None:
+        """The run begins, or goes on."""
+
+    def batch(self, row: HistoryRow, ranking: Ranking) -> None:
+        """A batch was evaluated and learned from."""
+
+    def improvement(self, best: Scored, row: HistoryRow) -> None:
+        """The batch had a better design than all before; called before `batch`."""
+
+    def end(self, result: Result) -> None:
+        """The run has ended."""
+
+
+_HOOKS = ("start", "batch", "improvement", "end")
+
+
+class Callbacks:
+    """Calls the callbacks of one run; what one raises is told once as a warning, and the run goes on.
+
+    Args:
+        given: a function of (row, ranking), which is the hook `batch`; an object with some of the hooks; a list of
+            these; or None.
+    """
+
+    def __init__(self, given: Any = None) -> None:
+        several = list(given) if isinstance(given, (list, tuple)) else [given]
+        self._callbacks = [callback for callback in several if callback is not None]
+        self._warned: set[int] = set()
+        for callback in self._callbacks:
+            if not callable(callback) and not any(callable(getattr(callback, h, None)) for h in _HOOKS):
+                raise DeclarationError(
+                    f"callback must be a function, or an object with one of {', '.join(_HOOKS)}, got {callback!r}"
+                )
+
+    def __call__(self, hook: str, *arguments: Any) -> None:
+        """Call one hook of all callbacks."""
+        for index, callback in enumerate(self._callbacks):
+            function = getattr(callback, hook, None)
+            if function is None and hook == "batch" and callable(callback):
+                function = callback
+            if not callable(function):
+                continue
+            try:
+                function(*arguments)
+            except Exception as error:
+                if index not in self._warned:
+                    self._warned.add(index)
+                    name = getattr(callback, "__name__", type(callback).__name__)
+                    warnings.warn(
+                        f"callback {name} failed in {hook} with {type(error).__name__}: {error}; the run goes on, "
+                        "and further failures of it are not told",
+                        UserWarning,
+                        stacklevel=2,
+                    )
+
+
+class JsonLines(Callback):
+    """One JSON object a line, for programs: events start, batch, improvement and end.
+
+    Args:
+        target: a file to append to, or a stream such as sys.stdout.
+    """
+
+    def __init__(self, target: str | Path | TextIO) -> None:
+        self._target = target
+        if isinstance(target, (str, Path)):
+            try:
+                Path(target).open("a").close()  # better now than in the middle of a run
+            except OSError as error:
+                raise FileError(f"cannot write {target}: {error.strerror or error}") from None
+
+    def _write(self, event: str, data: dict[str, Any]) -> None:
+        line = json.dumps({"event": event, **data}, allow_nan=False) + "\n"
+        if isinstance(self._target, (str, Path)):
+            with Path(self._target).open("a", encoding="utf-8") as file:
+                file.write(line)
+        else:
+            self._target.write(line)
+            self._target.flush()
+
+    def start(self, info: RunInfo) -> None:
+        """Task, budget, seed, calls before."""
+        self._write("start", asdict(info))
+
+    def batch(self, row: HistoryRow, ranking: Ranking) -> None:
+        """The history row."""
+        self._write("batch", row.to_dict())
+
+    def improvement(self, best: Scored, row: HistoryRow) -> None:
+        """The better design."""
+        self._write("improvement", best.to_dict())
+
+    def end(self, result: Result) -> None:
+        """The result without its history, which was told row by row."""
+        self._write("end", {key: value for key, value in result.to_dict().items() if key != "history"})
+
+
+class RichProgress(Callback):
+    """A bar on a terminal; elsewhere a plain line for every tenth of the budget.
+
+    Args:
+        console: where to; standard error by default.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._console = Console(stderr=True) if console is None else console
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("best {task.fields[best]}{task.fields[cost]}"),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=self._console.quiet or not self._console.is_terminal,
+        )
+        self._line: Any = None
+        self._budget = 1
+        self._tenths = 0
+        self._cost_unit = ""
+
+    def start(self, info: RunInfo) -> None:
+        """Show the bar."""
+        self._budget = info.budget
+        self._tenths = info.calls * 10 // info.budget
+        self._cost_unit = info.cost_unit
+        self._line = self._bar.add_task(info.task, total=info.budget, completed=info.calls, best="-", cost="")
+        self._bar.start()
+
+    def batch(self, row: HistoryRow, ranking: Ranking) -> None:
+        """Move it on."""
+        best = "-" if row.best is None else f"{row.best:.5f}"
+        cost = "" if row.cost is None else f", {row.cost:.0f} {self._cost_unit}"
+        self._bar.update(self._line, completed=row.calls, best=best, cost=cost)
+        tenths = row.calls * 10 // self._budget
+        if not self._console.is_terminal and tenths > self._tenths:
+            self._tenths = tenths
+            mean = "-" if row.mean is None else f"{row.mean:.5f}"
+            self._console.print(f"{row.calls} calls{cost}, best {best}, mean {mean}", highlight=False)
+
+    def end(self, result: Result) -> None:
+        """Take it away."""
+        self._bar.stop()
+
+
+class TensorBoard(Callback):
+    """Rewards, entropy, lengths and speed for TensorBoard; needs the extra `discodso[tensorboard]`.
+
+    Args:
+        folder: for the event files.
+    """
+
+    _CURVES = ("best", "batch_best", "mean", "quantile", "entropy", "mean_length", "failures")
+
+    def __init__(self, folder: str | Path) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise DeclarationError(
+                'TensorBoard is not installed; install it with pip install "discodso[tensorboard]"'
+            ) from None
+        try:
+            self._writer: Any = SummaryWriter(str(folder))
+        except OSError as error:
+            raise FileError(f"cannot write into {folder}: {error.strerror or error}") from None
+        self._last = (time.monotonic(), 0)
+
+    def start(self, info: RunInfo) -> None:
+        """Begin to count."""
+        self._last = (time.monotonic(), info.calls)
+
+    def batch(self, row: HistoryRow, ranking: Ranking) -> None:
+        """One point of every curve, over the objective calls."""
+        for name in self._CURVES:
+            value = getattr(row, name)
+            if value is not None:
+                self._writer.add_scalar(f"search/{name}", value, row.calls)
+        now = time.monotonic()
+        before, calls = self._last
+        if now > before:
+            self._writer.add_scalar(
+                "search/calls_per_second", (row.calls - calls) / (now - before), row.calls
+            )
+        self._last = (now, row.calls)
+
+    def end(self, result: Result) -> None:
+        """Bring all to the disk."""
+        self._writer.close()

@@ -1,0 +1,148 @@
+"""Checkpoints: the state of a run as one safetensors file, with a checksum; no code is ever loaded from it.
+
+The arrays of the state are the tensors of the file. Everything else stands in its metadata: the name of the
+format, a version, what kind of run it is of, the data as JSON, and a SHA-256 over all of that and every array. A
+file is written whole or not at all, and the one before it is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from discodso.base.errors import CheckpointError
+from discodso.base.files import FileError, write_atomically
+from discodso.space.state import Arrays, State
+
+FORMAT, VERSION = "discodso checkpoint", "1"
+NAME, PREVIOUS, REFUSED = (
+    "checkpoint.safetensors",
+    "checkpoint.previous.safetensors",
+    "checkpoint.refused.safetensors",
+)
+_KEYS = {"format", "version", "kind", "data", "checksum"}
+
+
+def to_bytes(state: State, kind: str) -> bytes:
+    """The file of a state."""
+    data = json.dumps(state.data, allow_nan=False)
+    arrays = {name: array.copy(order="C") for name, array in state.arrays.items()}
+    metadata = {"format": FORMAT, "version": VERSION, "kind": kind, "data": data}
+    return save_tensors(arrays, {**metadata, "checksum": _checksum(metadata, arrays)})
+
+
+def from_bytes(content: bytes, kind: str) -> State:
+    """Inverse of `to_bytes`; anything else raises CheckpointError, which says what is wrong with the file."""
+    metadata = _metadata(content)
+    if set(metadata) != _KEYS or metadata["format"] != FORMAT:
+        raise CheckpointError("it is no checkpoint of discodso")
+    if metadata["version"] != VERSION:
+        raise CheckpointError(
+            f"it has version {metadata['version']:.20} of the format, and this discodso reads version {VERSION}"
+        )
+    try:
+        arrays = load_tensors(content)
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"it is damaged ({_line(error)})") from None
+    if _checksum({key: metadata[key] for key in _KEYS - {"checksum"}}, arrays) != metadata["checksum"]:
+        raise CheckpointError("it was changed since it was written: the checksum does not fit")
+    if metadata["kind"] != kind:
+        raise CheckpointError(f"it is of a {metadata['kind']:.40} run, and a {kind} run was asked for")
+    return State(arrays, json.loads(metadata["data"]))
+
+
+def save(folder: Path, state: State, kind: str) -> None:
+    """Write the checkpoint of a run folder; the one before it becomes the previous one."""
+    current, fresh = folder / NAME, folder / f"{NAME}.new"
+    write_atomically(fresh, to_bytes(state, kind))
+    try:
+        if current.exists():
+            os.replace(current, folder / PREVIOUS)
+        os.replace(fresh, current)
+    except OSError as error:
+        raise FileError(f"cannot write {current}: {error.strerror or error}") from None
+
+
+def is_there(folder: Path) -> bool:
+    """Whether a run folder has a checkpoint, good or not."""
+    return any((folder / name).exists() for name in (f"{NAME}.new", NAME, PREVIOUS))
+
+
+def load(folder: Path, kind: str) -> tuple[State, str]:
+    """The newest good checkpoint of a run folder, and a sentence about one that had to be passed over."""
+    refused: list[str] = []
+    for name in (
+        f"{NAME}.new",
+        NAME,
+        PREVIOUS,
+    ):  # a new one is there only if a crash came between two renames
+        path = folder / name
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            refused.append(f"{path}: {error.strerror or error}")
+            continue
+        try:
+            return from_bytes(content, kind), "; ".join(refused)
+        except CheckpointError as error:
+            refused.append(f"{path} is refused: {error}")
+    if not refused:
+        raise CheckpointError(f"{folder} has no checkpoint")
+    raise CheckpointError("; ".join(refused) + "; no older one is left")
+
+
+def set_refused_aside(folder: Path, kind: str) -> None:
+    """Move damaged checkpoints out of the way, so that the next save does not put one in place of a good one."""
+    for name in (f"{NAME}.new", NAME):
+        path = folder / name
+        try:
+            from_bytes(path.read_bytes(), kind)
+        except CheckpointError:
+            path.replace(folder / REFUSED)
+        except OSError:
+            continue
+
+
+def _metadata(content: bytes) -> dict[str, str]:
+    """The strings in the header of a safetensors file; the library itself gives them for files on disk only."""
+    size = int.from_bytes(content[:8], "little")
+    if len(content) < 8 or size > len(content) - 8:
+        raise CheckpointError("it is damaged or no checkpoint: it ends too early")
+    try:
+        metadata: Any = json.loads(content[8 : 8 + size])["__metadata__"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise CheckpointError("it is damaged or no checkpoint: its header cannot be read") from None
+    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+        raise CheckpointError("it is damaged or no checkpoint: its header cannot be read")
+    return metadata
+
+
+def _checksum(metadata: dict[str, str], arrays: Arrays) -> str:
+    digest = hashlib.sha256()
+
+    def add(part: bytes) -> None:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+
+    for key in sorted(metadata):
+        add(key.encode())
+        add(metadata[key].encode("utf-8", "surrogatepass"))
+    for name in sorted(arrays):
+        array = arrays[name]
+        add(name.encode("utf-8", "surrogatepass"))
+        add(f"{array.dtype.str}{array.shape}".encode())
+        add(array.tobytes())
+    return digest.hexdigest()
+
+
+def _line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:120]

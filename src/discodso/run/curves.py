@@ -1,0 +1,189 @@
+"""What the plots of a search show, as plain numbers: figures and reports draw the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from discodso.base.arrays import Floats, Ints
+from discodso.base.statistics import bootstrap_interval
+from discodso.run.history import VALUE_QUANTILES, HistoryRow
+
+POINTS = 240  # of a line: more than a screen can tell apart
+_CURVE_RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Track:
+    """The best reward of one run over its objective calls.
+
+    Attributes:
+        calls, best: float[n]; from calls[i] on the best reward is best[i]. It falls where a noisy search evaluates
+            its best designs again.
+        settled: whether the run could get no better, having reached its target: its line goes on level.
+    """
+
+    calls: Floats
+    best: Floats
+    settled: bool = False
+
+    @classmethod
+    def of(cls, rows: Iterable[HistoryRow], settled: bool = False) -> Track:
+        """From a history; rows without any success are left out."""
+        pairs = [(row.calls, row.best) for row in rows if row.best is not None]
+        found = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+        return cls(found[:, 0], found[:, 1], settled)
+
+    def at(self, calls: Floats) -> Floats:
+        """float[m], the best reward after so many calls; NaN before the first and after the last."""
+        if not len(self.calls):
+            return np.full(len(calls), np.nan)
+        place = np.searchsorted(self.calls, calls, side="right") - 1
+        values = np.where(place >= 0, self.best[np.maximum(place, 0)], np.nan)
+        over = np.zeros(len(calls), np.bool_) if self.settled else calls > self.calls[-1]
+        result: Floats = np.where(over, np.nan, values)
+        return result
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Best reward against objective calls: the mean over runs, with its spread.
+
+    Attributes:
+        label: of the method.
+        calls: float[n].
+        mean: float[n], over the runs; NaN where not all of them have a value.
+        low, high: float[n], bootstrap interval of 95 % of the mean; None for a single run.
+        runs: float[r, n], each run by itself, NaN where it has no value.
+    """
+
+    label: str
+    calls: Floats
+    mean: Floats
+    low: Floats | None
+    high: Floats | None
+    runs: Floats
+
+    @classmethod
+    def of(cls, label: str, tracks: Sequence[Track], points: int = POINTS) -> Curve:
+        """The curve of several runs of one method."""
+        calls = _grid([track.calls for track in tracks], points)
+        runs = np.array([track.at(calls) for track in tracks]).reshape(len(tracks), len(calls))
+        known = np.isfinite(runs).all(axis=0)
+        mean = np.where(known, np.where(known, runs, 0.0).mean(axis=0), np.nan)
+        if len(tracks) < 2:
+            return cls(label, calls, mean, None, None, runs)
+        low, high = np.full(len(calls), np.nan), np.full(len(calls), np.nan)
+        for place in np.flatnonzero(known):
+            interval = bootstrap_interval(runs[:, place], resamples=_CURVE_RESAMPLES)
+            assert interval is not None
+            low[place], high[place] = interval
+        return cls(label, calls, mean, low, high, runs)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Several lines over objective calls: values[i][j] belongs to names[i] and calls[j]; NaN for a gap.
+
+    `restarts` has the calls after which the method began anew.
+    """
+
+    calls: Floats
+    names: tuple[str, ...]
+    values: Floats
+    restarts: tuple[int, ...] = ()
+
+
+def batch_rewards(rows: Sequence[HistoryRow]) -> Lines:
+    """Best so far, quantile and mean of each batch, and the restarts."""
+    keys = {"best so far": "best", "quantile of the batch": "quantile", "mean of the batch": "mean"}
+    return replace(_lines(rows, keys), restarts=tuple(row.calls for row in rows if row.restarted))
+
+
+def lengths(rows: Sequence[HistoryRow]) -> Lines:
+    """Longest and mean length of the designs of each batch."""
+    return _lines(rows, {"longest": "max_length", "mean": "mean_length"})
+
+
+def proposer_shares(rows: Sequence[HistoryRow]) -> Lines:
+    """Share of each batch that policy, variation and refinement propose; no lines where it is the policy alone."""
+    having = [row for row in rows if row.shares]
+    kept = [having[place] for place in thinned(len(having)).tolist()] if having else []
+    names = tuple(dict.fromkeys(name for row in kept for name in row.shares or {}))
+    values = [[(row.shares or {}).get(name, np.nan) for row in kept] for name in names]
+    used = [i for i, own in enumerate(values) if any(own)]
+    calls = np.array([row.calls for row in kept], dtype=np.float64)
+    return Lines(calls, tuple(names[i] for i in used), np.array([values[i] for i in used], dtype=np.float64))
+
+
+def token_shares(rows: Sequence[HistoryRow], most: int = 7) -> Lines:
+    """Share of each token over time; beyond the `most` frequent ones they are added up as "all others"."""
+    kept = _sampled(rows)
+    calls = np.array([row.calls for row in kept], dtype=np.float64)
+    names = list(kept[0].tokens or {}) if kept else []
+    shares = np.array([[(row.tokens or {}).get(name, (0.0,))[0] for row in kept] for name in names])
+    shares = shares.reshape(len(names), len(kept))
+    order = (
+        np.argsort(-shares.max(axis=1, initial=0.0), kind="stable") if len(names) else np.empty(0, np.int64)
+    )
+    if len(names) <= most + 1:
+        return Lines(calls, tuple(names[k] for k in order), shares[order])
+    others = shares[order[most:]].sum(axis=0, keepdims=True)
+    chosen = tuple(names[k] for k in order[:most])
+    return Lines(calls, (*chosen, "all others"), np.concatenate((shares[order[:most]], others)))
+
+
+def token_values(rows: Sequence[HistoryRow], most: int = 12) -> dict[str, Lines]:
+    """Quantiles of the values of each token that carries one, the most used tokens first."""
+    kept = _sampled(rows)
+    calls = np.array([row.calls for row in kept], dtype=np.float64)
+    names = dict.fromkeys(name for row in kept for name, use in (row.tokens or {}).items() if len(use) > 1)
+    total = {name: sum((row.tokens or {}).get(name, (0.0,))[0] for row in kept) for name in names}
+    labels = tuple(f"{quantile:.0%} quantile" for quantile in VALUE_QUANTILES)
+    missing = (np.nan,) * len(VALUE_QUANTILES)
+    found = {}
+    for name in sorted(names, key=lambda name: -total[name])[:most]:
+        uses = [(row.tokens or {}).get(name, ()) for row in kept]
+        quantiles = [use[1:] if len(use) == 1 + len(missing) else missing for use in uses]
+        found[name] = Lines(calls, labels, np.array(quantiles, dtype=np.float64).T)
+    return found
+
+
+def thinned(count: int, points: int = POINTS) -> Ints:
+    """Indices of at most `points` of `count` things, evenly spaced, the first and the last among them."""
+    places: Ints = np.unique(np.linspace(0, count - 1, min(count, points)).round().astype(np.int64))
+    return places
+
+
+def _lines(rows: Sequence[HistoryRow], keys: dict[str, str]) -> Lines:
+    rows = [row for row in rows if not row.confirming]
+    kept = [rows[place] for place in thinned(len(rows)).tolist()] if rows else []
+    calls = np.array([row.calls for row in kept], dtype=np.float64)
+    values = np.array([[getattr(row, key) for row in kept] for key in keys.values()], dtype=np.float64)
+    used = [i for i in range(len(keys)) if kept and not np.isnan(values[i]).all()]
+    names = tuple(keys)
+    return Lines(calls, tuple(names[i] for i in used), values[used])
+
+
+def _sampled(rows: Sequence[HistoryRow]) -> list[HistoryRow]:
+    """Rows with token use, evenly spaced in calls as far as there are any."""
+    having = [row for row in rows if row.tokens is not None and not row.confirming]
+    if len(having) <= POINTS:
+        return having
+    calls = np.array([row.calls for row in having])
+    wanted = np.linspace(calls[0], calls[-1], POINTS)
+    return [having[int(place)] for place in np.unique(np.searchsorted(calls, wanted))]
+
+
+def _grid(tracks: Sequence[Floats], points: int) -> Floats:
+    """Calls at which curves are drawn: those of the runs if there are few enough, else evenly spaced ones."""
+    present = [calls for calls in tracks if len(calls)]
+    if not present:
+        return np.empty(0)
+    union = np.unique(np.concatenate(present))
+    if len(union) <= points:
+        return union
+    even: Floats = np.linspace(union[0], union[-1], points)
+    return even

@@ -1,0 +1,325 @@
+"""The folder of a run: settings, environment, history, best designs and the checkpoint.
+
+    settings.toml      what was asked for; `discodso resume` needs nothing else
+    environment.json   versions, command, commit, machine
+    history.jsonl      one line for each batch
+    top.json           the best designs so far, counts, and why the run ended
+    checkpoint.safetensors, checkpoint.previous.safetensors
+
+Files are replaced whole; the history grows by whole lines, and is cut back to the checkpoint by a resumed run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from discodso.base.errors import CheckpointError, SettingsError
+from discodso.base.files import FileError, json_numbers, read_object, write_atomically
+from discodso.base.toml_text import to_toml
+from discodso.base.version import __version__
+from discodso.run.history import HistoryRow
+from discodso.run.result import Scored
+from discodso.space.design import Design
+
+SETTINGS, ENVIRONMENT, HISTORY, TOP, LOCK = (
+    "settings.toml",
+    "environment.json",
+    "history.jsonl",
+    "top.json",
+    "lock",
+)
+_PACKAGES = ("numpy", "scipy", "torch", "numba", "safetensors", "pydantic", "gymnasium", "distributed", "ray")
+_LOCK_ATTEMPTS = 30
+
+
+class RunFolder:
+    """A folder that this process writes. `create` and `reopen` make one; both hold its lock until `close`."""
+
+    def __init__(self, path: Path, lock: int) -> None:
+        self.path = path
+        self._lock = lock
+        self._history: int | None = None
+
+    @classmethod
+    def create(cls, path: str | Path, settings: Mapping[str, Any]) -> RunFolder:
+        """Make the folder, with settings and environment; one that holds anything is left alone."""
+        path = Path(path)
+        require_unused(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"cannot make the folder {path}: {error.strerror or error}") from None
+        folder = cls(path, _locked(path))
+        try:
+            require_unused(path)  # again: another process may have had the lock
+            _remove_temporaries(path)
+            write_atomically(path / SETTINGS, to_toml(settings))  # first: from here on it can be resumed
+            write_atomically(path / ENVIRONMENT, json.dumps(environment(), indent=1) + "\n")
+            folder._open_history(0)
+        except BaseException:
+            folder.close()
+            raise
+        return folder
+
+    @classmethod
+    def reopen(cls, path: str | Path) -> RunFolder:
+        """Take hold of a run folder to go on with it."""
+        path = Path(path)
+        require_run_folder(path)
+        folder = cls(path, _locked(path))
+        _remove_temporaries(path)
+        return folder
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        handles, self._history, self._lock = (self._history, self._lock), None, -1
+        for handle in handles:
+            if handle is not None and handle >= 0:
+                os.close(handle)
+
+    def take_history(self, rows: int) -> list[HistoryRow]:
+        """The first `rows` rows; what a lost process wrote after them is cut off."""
+        path = self.path / HISTORY
+        lines = _read(path).split(b"\n")[:-1] if path.exists() else []
+        kept = [history_row(line) for line in lines[:rows]]
+        if len(lines) < rows or None in kept:
+            raise CheckpointError(
+                f"{path} does not have the {rows} rows of the checkpoint; bring it back from a copy, or start anew"
+            )
+        self._open_history(sum(len(line) + 1 for line in lines[:rows]))
+        return [row for row in kept if row is not None]
+
+    def _open_history(self, size: int) -> None:
+        path = self.path / HISTORY
+        try:
+            self._history = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            os.ftruncate(self._history, size)
+        except OSError as error:
+            raise FileError(f"cannot write {path}: {error.strerror or error}") from None
+
+    def append(self, row: HistoryRow) -> None:
+        """Add a row to the history, as one line in one write."""
+        assert self._history is not None
+        line = (json.dumps(row.to_dict(), allow_nan=False) + "\n").encode()
+        try:
+            written = os.write(self._history, line)
+        except OSError as error:
+            raise FileError(f"cannot write {self.path / HISTORY}: {error.strerror or error}") from None
+        if written < len(line):  # a disk that has just become full
+            raise FileError(f"cannot write {self.path / HISTORY}: only a part of a line could be written")
+
+    def sync(self) -> None:
+        """Bring the history to the disk, so that a checkpoint never knows more rows than it has."""
+        if self._history is not None:
+            try:
+                os.fsync(self._history)
+            except OSError as error:
+                raise FileError(f"cannot write {self.path / HISTORY}: {error.strerror or error}") from None
+
+    def write_top(self, summary: Mapping[str, Any]) -> None:
+        """Write the best designs and how the run stands."""
+        write_atomically(self.path / TOP, json.dumps(summary, allow_nan=False, indent=1) + "\n")
+
+    def write_settings(self, settings: Mapping[str, Any]) -> None:
+        """Replace the settings: a resumed run may have a larger budget."""
+        write_atomically(self.path / SETTINGS, to_toml(settings))
+
+
+def require_unused(path: Path) -> None:
+    """Refuse a folder that holds something: a run is never overwritten."""
+    try:
+        used = path.exists() and (not path.is_dir() or any(not _is_trace(file) for file in path.iterdir()))
+    except OSError as error:
+        raise FileError(f"cannot read the folder {path}: {error.strerror or error}") from None
+    if not used:
+        return
+    if (path / SETTINGS).is_file():
+        raise FileError(
+            f"{path} already holds a run; go on with it by `discodso resume {path}`, or name another folder"
+        )
+    raise FileError(f"{path} already exists and is not empty; name another folder")
+
+
+def _is_trace(file: Path) -> bool:
+    """Whether a file is what a run leaves that was killed before it had written its settings."""
+    return file.name == LOCK or file.match(f".{SETTINGS}.*.tmp")
+
+
+def _remove_temporaries(path: Path) -> None:
+    """Remove what a process has left that was killed while it wrote."""
+    for left in path.glob(".*.tmp"):
+        left.unlink(missing_ok=True)
+
+
+def require_run_folder(path: Path) -> None:
+    """Refuse what is no run folder."""
+    if not path.is_dir():
+        raise FileError(f"there is no folder {path}")
+    if not (path / SETTINGS).is_file():
+        raise FileError(f"{path} is no run folder: it has no {SETTINGS}")
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """A settings file as nested dictionaries, not yet checked."""
+    content = _read(path)
+    try:
+        return tomllib.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # of TOML and of UTF-8
+        raise SettingsError(f"{path} is not TOML: {str(error).splitlines()[0][:200]}") from None
+
+
+def read_history(path: Path) -> list[HistoryRow]:
+    """Rows of a history that may be growing; lines that are none are passed over."""
+    if not path.exists():
+        return []
+    rows = (history_row(line) for line in _read(path).split(b"\n"))
+    return [row for row in rows if row is not None]
+
+
+def history_row(line: bytes) -> HistoryRow | None:
+    """A line of a history, None if it is not one."""
+    try:
+        return HistoryRow.from_dict(json_numbers(line))
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def read_top(path: Path) -> dict[str, Any] | None:
+    """The summary of a run folder, None if there is none that can be read."""
+    return read_object(path / TOP)
+
+
+def best_designs(top: Mapping[str, Any]) -> tuple[Scored, ...]:
+    """The designs of a summary, best first; what is none is passed over."""
+    found = []
+    for data in top["top"] if isinstance(top.get("top"), list) else []:
+        try:
+            found.append(Scored.from_dict(data))
+        except (KeyError, TypeError, ValueError, OverflowError):
+            continue
+    return tuple(found)
+
+
+def designs_of(path: str | Path) -> tuple[Design, ...]:
+    """The best designs of an earlier run, best first."""
+    folder = Path(path)
+    require_run_folder(folder)
+    found = tuple(scored.design for scored in best_designs(read_top(folder) or {}))
+    if not found:
+        raise FileError(f"{folder} has no designs to start from: its {TOP} is missing or empty")
+    return found
+
+
+def first_failures(top: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The failures of a summary: call, design and reason of each; what is none is passed over."""
+    given = top["failures"] if isinstance(top.get("failures"), list) else []
+    return [f for f in given if isinstance(f, dict) and isinstance(f.get("reason"), str)]
+
+
+def is_running(path: Path) -> bool:
+    """Whether a process holds the folder."""
+    try:
+        handle = os.open(path / LOCK, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return not _lock(handle, exclusive=False)
+    finally:
+        os.close(handle)
+
+
+def environment(arguments: Sequence[str] | None = None) -> dict[str, Any]:
+    """Where a run takes place."""
+    return {
+        "discodso": __version__,
+        "python": platform.python_version(),
+        "packages": {name: version for name in _PACKAGES if (version := _version_of(name))},
+        "command": _command(sys.argv if arguments is None else arguments),
+        "commit": _commit(),
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "processors": os.cpu_count(),
+    }
+
+
+def _command(arguments: Sequence[str]) -> list[str]:
+    """What was typed, without the folder of the program, which says nothing to others."""
+    program = Path(arguments[0]) if arguments else Path()
+    return ["discodso" if program.name == "__main__.py" else program.name, *arguments[1:]]
+
+
+def _version_of(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """The commit of a source tree that discodso runs from, None for an installed package."""
+    here = Path(__file__).parent
+    if not (here.parent.parent / ".git").exists():
+        return None
+    try:
+        asked = subprocess.run(
+            ["git", "-C", str(here), "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return asked.stdout.strip()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise FileError(f"there is no file {path}") from None
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _locked(path: Path) -> int:
+    """An open handle with the lock of a folder; the system drops it when the process ends, however it ends."""
+    try:
+        handle = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise FileError(f"cannot write into {path}: {error.strerror or error}") from None
+    # Workers of a killed run have a share in its lock, and take a moment to notice that they are orphans.
+    for attempt in range(_LOCK_ATTEMPTS):
+        if _lock(handle, exclusive=True):
+            return handle
+        time.sleep(0.1 * (attempt < _LOCK_ATTEMPTS - 1))
+    os.close(handle)
+    raise FileError(f"another process is running in {path}; wait for it, or stop it first")
+
+
+def _lock(handle: int, exclusive: bool) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system: two processes on one folder are then the user's care
+        return True
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

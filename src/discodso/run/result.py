@@ -1,0 +1,324 @@
+"""What a search found, and why it stopped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discodso.base.arrays import Floats, Ints
+from discodso.run import curves
+from discodso.run.history import HistoryRow
+from discodso.space.design import Design, DesignBatch
+
+Plot = Any  # `discodso.report.figures.Plot`
+__all__ = ["Failure", "HistoryRow", "Ranking", "Result", "Scored", "StopReason"]
+
+
+class StopReason(Enum):
+    """Why a search ended; `value` is a sentence for people."""
+
+    BUDGET = "the budget of objective calls is spent; give a larger one to search on"
+    TARGET = "a design reached the target reward"
+    PATIENCE = "no better design was found for as many calls as the patience allows"
+    TIME = "the time limit was reached; give a longer one to search on"
+    INTERRUPTED = "interrupted by the user; the result holds all that was found until then"
+    TRAINING = "training became non-finite and was stopped; the result holds all that was found until then"
+    EXECUTOR = "the executor that evaluates designs was lost; the result holds all that was found until then"
+    DEAD_END = "a prefix was met that no token may continue; the result holds all that was found until then"
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A design and its reward.
+
+    Attributes:
+        reward: the mean of all its evaluations, if there were several.
+        call: number of the objective call that first gave it, counted from 1.
+        weight: the evidence behind the reward: evaluations, or what the task counts, such as episodes.
+        evaluations: how many.
+        spread: their squared distances from the mean, by weight, in all.
+    """
+
+    design: Design
+    reward: float
+    call: int
+    weight: float = 1.0
+    evaluations: int = 1
+    spread: float = 0.0
+
+    @property
+    def error(self) -> float | None:
+        """Standard error of the reward, None after a single evaluation."""
+        if self.evaluations < 2:
+            return None
+        return math.sqrt(self.spread / (self.evaluations - 1) / self.weight)
+
+    def reward_text(self, form: str = ".6g") -> str:
+        """The reward, with its error where there is one."""
+        return f"{self.reward:{form}}" + ("" if self.error is None else f" ± {self.error:.2g}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        own: dict[str, Any] = {"reward": self.reward, "call": self.call, "weight": self.weight}
+        if self.evaluations > 1:
+            own |= {"evaluations": self.evaluations, "spread": self.spread, "error": self.error}
+        return {**own, "design": self.design.to_dict()}
+
+    def joined(self, other: Scored) -> Scored:
+        """With the evidence of more evaluations of the same design."""
+        weight = self.weight + other.weight
+        reward = (self.reward * self.weight + other.reward * other.weight) / weight
+        between = self.weight * other.weight / weight * (self.reward - other.reward) ** 2
+        return replace(
+            self,
+            reward=reward,
+            weight=weight,
+            evaluations=self.evaluations + other.evaluations,
+            spread=self.spread + other.spread + between,
+        )
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Scored:
+        """Inverse of `to_dict`; KeyError, TypeError or ValueError for anything else."""
+        if not isinstance(data, dict):
+            raise TypeError("a scored design is an object")
+        weight = data.get("weight", 1.0)  # older folders know none
+        numbers = float(data["reward"]), int(data["call"]), float(weight)
+        noise = int(data.get("evaluations", 1)), float(data.get("spread", 0.0))
+        if not (0 < numbers[-1] < math.inf and noise[0] >= 1 and 0 <= noise[1] < math.inf):
+            raise ValueError("evidence of a scored design that cannot be")
+        return cls(Design.from_dict(data["design"]), *numbers, *noise)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An evaluation that gave no reward: which call (counted from 1), which design, what happened."""
+
+    call: int
+    design: Design
+    reason: str
+
+    def to_record(self) -> list[Any]:
+        """For a checkpoint."""
+        return [self.call, self.design.to_dict(), self.reason]
+
+    @classmethod
+    def from_record(cls, data: Any) -> Failure:
+        """Inverse of `to_record`; KeyError, TypeError or ValueError for anything else."""
+        call, design, reason = data
+        return cls(int(call), Design.from_dict(design), str(reason))
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """Everything a search found.
+
+    Attributes:
+        best: the best design, None if no evaluation succeeded.
+        top: the best distinct designs, best first; where a race on fresh seeds chose the winner, by how far they
+            came, then those that were not in it.
+        history: one row for each batch.
+        calls: objective calls, failed ones included.
+        failure_count: how many failed; `failures` has the first of them.
+        stop: why the search ended; `stop.value` says it in a sentence, `detail` adds to it.
+        cost: what the calls cost, in the unit of the task, if it has one.
+    """
+
+    best: Scored | None
+    top: tuple[Scored, ...]
+    history: tuple[HistoryRow, ...]
+    calls: int
+    failure_count: int
+    failures: tuple[Failure, ...]
+    stop: StopReason
+    detail: str
+    seconds: float
+    seed: int
+    cost: float | None = None
+
+    def __repr__(self) -> str:
+        best = "no design" if self.best is None else f"best {self.best.reward:.6g}"
+        failed = f", {self.failure_count} failed" if self.failure_count else ""
+        return f"<Result: {best} after {self.calls} calls{failed}; {self.sentence}>"
+
+    @property
+    def sentence(self) -> str:
+        """Why the search ended, in words."""
+        return self.stop.value + (f": {self.detail}" if self.detail else "")
+
+    # ------------------------------------------------------------------------------------------ to look at
+
+    def plot_learning(self, path: str | Path | None = None) -> Plot:
+        """Best reward against objective calls; written as SVG, PDF or PNG where a path is given."""
+        track = curves.Track.of(self.history)
+        return _saved(_figures().learning([curves.Curve.of("best so far", [track])]), path)
+
+    def plot_rewards(self, path: str | Path | None = None) -> Plot:
+        """Best reward so far, with quantile and mean of every batch."""
+        return _saved(_figures().lines(curves.batch_rewards(self.history), "reward"), path)
+
+    def plot_lengths(self, path: str | Path | None = None) -> Plot:
+        """Mean and longest length of the designs of every batch."""
+        return _saved(_figures().lines(curves.lengths(self.history), "tokens in a design"), path)
+
+    def plot_tokens(self, path: str | Path | None = None) -> Plot:
+        """Share of each token over time."""
+        return _saved(_figures().lines(curves.token_shares(self.history), "share of all tokens"), path)
+
+    def plot_values(self, path: str | Path | None = None) -> Plot:
+        """How the values of each token moved: median, half of them, nine tenths of them."""
+        return _saved(_figures().values(curves.token_values(self.history)), path)
+
+    def _repr_html_(self) -> str:
+        """The learning curve and the best designs, for notebooks."""
+        rows = "".join(
+            f"<tr><td>{scored.reward_text()}</td><td>{scored.call}</td><td>{scored.design._repr_html_()}</td></tr>"
+            for scored in self.top[:5]
+        )
+        table = f"<table><tr><th>reward</th><th>call</th><th>design</th></tr>{rows}</table>" if rows else ""
+        failed = f", {self.failure_count} failed" if self.failure_count else ""
+        words = escape(f"{self.calls} objective calls{failed}, {self.seconds:.1f} s: {self.sentence}")
+        return f"<p>{words}</p>{self.plot_learning()._repr_svg_() if rows else ''}{table}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: the best designs, the history and the stop reason."""
+        return {
+            "best": None if self.best is None else self.best.to_dict(),
+            "top": [scored.to_dict() for scored in self.top],
+            "history": [row.to_dict() for row in self.history],
+            "calls": self.calls,
+            "cost": self.cost,
+            "failure_count": self.failure_count,
+            "failures": [
+                {"call": f.call, "reason": f.reason, "design": f.design.to_dict()} for f in self.failures
+            ],
+            "stop": self.stop.name.lower(),
+            "stop_sentence": self.stop.value,
+            "detail": self.detail,
+            "seconds": self.seconds,
+            "seed": self.seed,
+        }
+
+
+_REPEATS = 10  # evaluations of designs that had one already, to know how much they vary
+
+
+def _figures() -> Any:
+    """The module that draws, loaded when something is drawn: results do not depend on it."""
+    return import_module("discodso.report.figures")
+
+
+def _saved(plot: Plot, path: str | Path | None) -> Plot:
+    return plot if path is None else plot.save(path)
+
+
+class Ranking:
+    """The best distinct designs seen so far.
+
+    At equal rewards the one with more evidence stands first, then the shorter, then the earlier.
+
+    Args:
+        size: how many to keep.
+        noisy: whether evaluations of one design differ; its reward is then the mean of them, by weight. Else it is
+            the one with the most evidence: with less of it a design may have been cut short.
+        cautious: rank by the mean less its standard error, as far as designs that were evaluated again tell how
+            much evaluations vary. Else those with a single lucky evaluation stand first.
+    """
+
+    def __init__(self, size: int, noisy: bool = False, cautious: bool = False) -> None:
+        self.size = size
+        self.noisy = noisy
+        self.cautious = cautious
+        self._scored: list[Scored] = []
+        self._spread, self._repeats = 0.0, 0  # of all designs that were evaluated again
+
+    @classmethod
+    def of(cls, scored: Sequence[Scored]) -> Ranking:
+        """Designs that stand in this order already."""
+        ranking = cls(len(scored), noisy=True)
+        ranking._scored = list(scored)
+        return ranking
+
+    def add(self, designs: DesignBatch, rewards: Floats, calls: Ints, weights: Floats | None = None) -> None:
+        """Take designs with their rewards and the numbers of the calls; non-finite rewards are passed over."""
+        full = len(self._scored) == self.size
+        evidence = np.ones(len(rewards)) if weights is None else np.asarray(weights, np.float64)
+        worth = rewards - np.sqrt(self._variance / evidence)
+        last = self._scored[-1] if full else None
+        floor, longest = (-math.inf, 0) if last is None else (self._worth(last), len(last.design))
+        lengths = designs.design_lengths()
+        finite = np.isfinite(rewards)
+        promising = finite & ((worth > floor) | ((worth == floor) & (lengths < longest)))
+        rows = np.flatnonzero(finite if self.noisy else promising)
+        known = {scored.design: scored for scored in self._scored}
+        taken = 0
+        for row in rows[np.lexsort((lengths[rows], -worth[rows]))].tolist():
+            scored = Scored(designs[row], float(rewards[row]), int(calls[row]), float(evidence[row]))
+            before = known.get(scored.design)
+            if before is not None:
+                known[scored.design] = self._joined(before, scored)
+            elif promising[row] and taken < self.size:
+                known[scored.design] = scored
+                taken += 1
+        self._scored = sorted(known.values(), key=self._place)[: self.size]
+
+    def _joined(self, before: Scored, more: Scored) -> Scored:
+        if not self.noisy:
+            return more if more.weight > before.weight else before
+        both = before.joined(more)
+        self._spread += both.spread - before.spread - more.spread
+        self._repeats += 1
+        return both
+
+    @property
+    def _variance(self) -> float:
+        """Of evaluations of one design, for a weight of 1; 0 where it plays no part or is not known."""
+        return self._spread / self._repeats if self.cautious and self._repeats else 0.0
+
+    def _worth(self, scored: Scored) -> float:
+        return scored.reward - math.sqrt(self._variance / scored.weight)
+
+    def _place(self, scored: Scored) -> tuple[float, ...]:
+        return -self._worth(scored), -scored.weight, len(scored.design), scored.call
+
+    def reaches(self, target: float) -> bool:
+        """Whether a design is as good as that; a cautious ranking goes by means of several evaluations only, two
+        standard errors below, and has to know how much evaluations vary."""
+        if not self.cautious:
+            return bool(self._scored) and self._scored[0].reward >= target
+        return self._repeats >= _REPEATS and any(
+            scored.evaluations > 1 and scored.reward - 2 * math.sqrt(self._variance / scored.weight) >= target
+            for scored in self._scored
+        )
+
+    def state(self) -> dict[str, Any]:
+        """For JSON."""
+        top = [scored.to_dict() for scored in self._scored]
+        return {"top": top, "spread": self._spread, "repeats": self._repeats}
+
+    def restore(self, data: Any) -> None:
+        """Inverse of `state`; KeyError, TypeError or ValueError for anything else."""
+        self._scored = [Scored.from_dict(scored) for scored in data["top"]]
+        # Older checkpoints do not know how much evaluations vary.
+        self._spread, self._repeats = float(data.get("spread", 0.0)), int(data.get("repeats", 0))
+
+    def __iter__(self) -> Iterator[Scored]:
+        return iter(self._scored)
+
+    @property
+    def best(self) -> Scored | None:
+        """The best of all, None before the first success."""
+        return self._scored[0] if self._scored else None
+
+    @property
+    def top(self) -> tuple[Scored, ...]:
+        """Best first."""
+        return tuple(self._scored)

@@ -1,0 +1,202 @@
+"""The state of B unfinished designs while they grow token by token, in pre-order.
+
+A `Prefix` is what constraints, bounds and the policy look at. Finished designs leave it, so every row of a
+prefix has a slot to fill. In a sequence the parent of a token is the token before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discodso.base.arrays import Bools, Floats, Ints
+from discodso.space import _kernels
+from discodso.space.design import DesignBatch
+from discodso.space.tokens import Grammar, Library
+
+Array = TypeVar("Array", bound=NDArray[Any])
+
+
+@dataclass(frozen=True)
+class Traversals:
+    """All designs of a batch, finished or not; `Prefix` rows point into it. N designs in all.
+
+    Attributes:
+        tokens: int[N, T], -1 where nothing stands yet.
+        values: float[N, T], NaN where a token carries none.
+        coordinates: float[N, T], the values as the policy sees them, 0 for discrete tokens.
+        parents: int[N, T], position of the parent, -1 for the root.
+        siblings: int[N, T], position of the nearest sibling to the left, -1 for none.
+        missing: int[N, T], children still to come.
+        last_child: int[N, T], position of the latest child, -1 for none.
+        lengths: int[N].
+    """
+
+    tokens: Ints
+    values: Floats
+    coordinates: Floats
+    parents: Ints
+    siblings: Ints
+    missing: Ints
+    last_child: Ints
+    lengths: Ints
+
+    @classmethod
+    def empty(cls, size: int, positions: int) -> Traversals:
+        """Room for `size` designs of at most `positions` tokens."""
+        shape = (size, positions)
+        return cls(
+            np.full(shape, -1, np.int64),
+            np.full(shape, np.nan),
+            np.zeros(shape),
+            np.full(shape, -1, np.int64),
+            np.full(shape, -1, np.int64),
+            np.zeros(shape, np.int64),
+            np.full(shape, -1, np.int64),
+            np.zeros(size, np.int64),
+        )
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """B unfinished designs, each with `position` tokens and a next slot to fill.
+
+    Attributes:
+        library, grammar: what the designs are made of and how they are counted.
+        position: tokens placed so far, the same for all rows.
+        rows: int[B], which designs of the batch these are.
+        open_slots: int[B], slots still to fill, the next one included.
+        parent, sibling, previous: int[B], token ids beside the next slot, -1 for none. The sibling is the
+            nearest one to the left.
+        parent_position, sibling_position: int[B], where they stand.
+        child_index: int[B], 0 if the slot is the first child of its parent.
+        depth: int[B], 0 at the root.
+        tokens, values: int and float[B, position], what stands there so far, NaN for discrete tokens.
+        counts: int[B, K], how often each token occurs so far.
+        ancestors: bool[B, K], the tokens between the slot and the root.
+        path: int[B, D], their positions, from the root down.
+        slots: int[8, B], the eight arrays from `rows` to `sibling`, stacked.
+        traversals: the tokens and values placed so far.
+    """
+
+    library: Library
+    grammar: Grammar
+    position: int
+    traversals: Traversals
+    slots: Ints
+    rows: Ints
+    open_slots: Ints
+    parent_position: Ints
+    sibling_position: Ints
+    child_index: Ints
+    depth: Ints
+    parent: Ints
+    sibling: Ints
+
+    @classmethod
+    def start(cls, library: Library, grammar: Grammar, size: int) -> Prefix:
+        """The empty prefix of `size` designs."""
+        slots = np.full((8, size), -1, np.int64)
+        slots[0] = np.arange(size)
+        slots[1] = grammar.start
+        slots[4:6] = 0
+        traversals = Traversals.empty(size, grammar.max_positions)
+        return cls(library, grammar, 0, traversals, slots, *slots)
+
+    def advance(self, tokens: Ints, values: Floats) -> Prefix:
+        """Append tokens[B] with values[B] (NaN for discrete ones); finished designs drop out."""
+        t, c = self.traversals, self.library.coordinates
+        following = np.empty_like(self.slots)
+        alive = _kernels.advance(
+            t.tokens,
+            t.values,
+            t.coordinates,
+            t.parents,
+            t.siblings,
+            t.missing,
+            t.last_child,
+            t.lengths,
+            self.position,
+            self.slots,
+            tokens,
+            values,
+            self.grammar.opens,
+            self.grammar.chain,
+            c.log,
+            c.offset,
+            c.width,
+            following,
+        )
+        slots = following[:, :alive]
+        return Prefix(self.library, self.grammar, self.position + 1, t, slots, *slots)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def previous(self) -> Ints:
+        """int[B], the token placed last, -1 at the start."""
+        if self.position == 0:
+            return np.full(len(self), -1, np.int64)
+        last: Ints = self.traversals.tokens[self.rows, self.position - 1]
+        return last
+
+    @cached_property
+    def tokens(self) -> Ints:
+        """int[B, position], the tokens so far."""
+        return _read_only(self.traversals.tokens[self.rows, : self.position])
+
+    @cached_property
+    def values(self) -> Floats:
+        """float[B, position], the values so far, NaN for discrete tokens."""
+        return _read_only(self.traversals.values[self.rows, : self.position])
+
+    @cached_property
+    def counts(self) -> Ints:
+        """int[B, K], how often each token occurs so far."""
+        counts = np.zeros((len(self), len(self.library)), np.int64)
+        _kernels.count_tokens(self.traversals.tokens, self.rows, self.position, counts)
+        return _read_only(counts)
+
+    @cached_property
+    def ancestors(self) -> Bools:
+        """bool[B, K], tokens on the way from the slot to the root; in a sequence, all tokens before it."""
+        found = self.forbid_nothing()
+        t = self.traversals
+        _kernels.ancestors(t.tokens, t.parents, self.rows, self.parent_position, found)
+        return _read_only(found)
+
+    @cached_property
+    def path(self) -> Ints:
+        """int[B, D], positions from the root to the parent of the slot, -1 after the end of shorter paths."""
+        deepest = int(self.depth.max()) if len(self) else 0
+        path = np.full((len(self), deepest), -1, np.int64)
+        _kernels.paths(self.traversals.parents, self.rows, self.parent_position, self.depth, path)
+        return path
+
+    def forbid_nothing(self) -> Bools:
+        """bool[B, K], all False: where a constraint begins."""
+        return np.zeros((len(self), len(self.library)), np.bool_)
+
+    def neighbours(self, which: Ints) -> tuple[Ints, Floats]:
+        """ids int[S, B] and coordinates float[S, B] of previous token (0), parent (1) or sibling (2)."""
+        ids, z = np.empty((len(which), len(self)), np.int64), np.empty((len(which), len(self)))
+        t = self.traversals
+        _kernels.neighbours(t.tokens, t.coordinates, self.slots, self.position, which, ids, z)
+        return ids, z
+
+    def batch(self) -> DesignBatch:
+        """All designs of the batch as far as they have come."""
+        t = self.traversals
+        width = max(self.position, 1)
+        return DesignBatch(self.library, t.tokens[:, :width], t.values[:, :width], t.lengths[:])
+
+
+def _read_only(array: Array) -> Array:
+    """A copy that is shared between rules, which must not write to it."""
+    array.setflags(write=False)
+    return array

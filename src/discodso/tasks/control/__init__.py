@@ -1,1 +1,0 @@
-"""Decision-tree policies for Gymnasium environments."""

@@ -1,0 +1,207 @@
+"""The noisy objective of tree policies: the mean return over N fresh episodes; racing saves most of them.
+
+A design that was cut in a race keeps the mean of the episodes that it had, but counts no better than the worst of
+those that came through, nor than the line that it did not reach: a few lucky episodes are not a record. Where the
+best of the run have met the same episodes, its mean is corrected by how much easier than all N they found those.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from discodso.base.arrays import Bools, Floats, Ints
+from discodso.run.evaluation import Measured
+from discodso.space.design import Design, DesignBatch
+from discodso.space.space import Space
+from discodso.space.state import State
+from discodso.tasks.policies.environments import Interface
+from discodso.tasks.policies.episodes import Runner
+from discodso.tasks.policies.racing import Best, Racing, Standings, alike, means_and_errors
+from discodso.tasks.policies.simulators import Forest
+from discodso.tasks.policies.tree_policy import TreePolicy
+
+
+@dataclass(frozen=True)
+class TreeObjective:
+    """Mean return of the trees of a batch.
+
+    Attributes:
+        interface: of the environment.
+        space: of the designs; its tokens are the features in use, then the actions.
+        runner: runs the episodes.
+        seeds: the seeds for the search, a power of two of them.
+        episodes: N.
+        racing: None for N episodes for every design, as in the paper.
+        common: whether all designs of a run meet the same N episodes, rather than fresh ones each time.
+        standings: the best of the run, which draw a line; None for no line.
+    """
+
+    interface: Interface
+    space: Space
+    runner: Runner
+    seeds: range
+    episodes: int
+    racing: Racing | None
+    common: bool = False
+    standings: Standings | None = None
+
+    def __call__(self, designs: DesignBatch, call_seeds: NDArray[np.uint64]) -> Measured:
+        """Rewards, the number of episodes, and what failed."""
+        forest = self.forest(designs)
+        count, nodes = len(designs), designs.lengths
+        returns, done = np.full((count, self.episodes), np.nan), np.zeros(count, np.int64)
+        alive, reasons, spent = np.arange(count), dict[int, str](), 0
+        schedule = [self.episodes] if self.racing is None else self.racing.rounds(self.episodes)
+        batch = int(call_seeds[0])
+        order = np.random.default_rng(batch).permutation(self.episodes)
+        before = 0
+        for upto in schedule:
+            if not len(alive):
+                break
+            tree = np.repeat(alive, upto - before)
+            if self.common:  # in another order for each batch, so that no few seeds decide all races
+                seeds: Ints = np.tile(self.seeds[0] + order[before:upto], len(alive))
+            else:
+                seeds = self._fresh_seeds(call_seeds[alive], before, upto)
+            news, failed = self.runner.returns(forest, tree, seeds)
+            spent += len(tree)
+            for episode, reason in failed.items():
+                reasons.setdefault(int(tree[episode]), reason)
+            returns[alive, before:upto] = news.reshape(len(alive), -1)
+            done[alive] = upto
+            alive = alive[np.isfinite(returns[alive, :upto]).all(axis=1)]
+            if upto < self.episodes and self.racing is not None and len(alive):
+                alive = alive[self._on(returns[alive, :upto], nodes[alive], order[:upto], batch, count)]
+            before = upto
+        rewards = np.array([own[:met].mean() for own, met in zip(returns, done, strict=True)])
+        through = (done == self.episodes) & np.isfinite(rewards)
+        least = min(rewards[through], default=math.inf)
+        if self.standings is not None:
+            line, field = self.standings.line(batch), self.standings.field(batch)
+            least = min(least, line) if line > -math.inf else least
+            luck = np.cumsum(field[order] - field.mean()) / np.arange(1, self.episodes + 1)
+            rewards = np.where(through, rewards, rewards - luck[done - 1])
+            by_episode = returns[through][:, np.argsort(order)]
+            self.standings.enter(batch, Best(rewards[through], nodes[through], by_episode))
+        rewards = np.where(through, rewards, np.minimum(rewards, least))
+        return Measured(rewards, float(spent), reasons, done)
+
+    def _on(self, returns: Floats, nodes: Ints, order: Ints, batch: int, count: int) -> Bools:
+        """bool[n], which trees race on, by their returns, float[n, k], in the first k episodes of this order."""
+        assert self.racing is not None
+        # Episodes that are the same for all are hard or easy for all.
+        field = returns.mean(axis=0) if self.common else np.zeros(len(order))
+        if self.standings is None:
+            return self.racing.survivors(*means_and_errors(returns - field), count)
+        best, line = self.standings.best(batch), self.standings.line(batch)
+        if len(best.rewards):
+            whole = self.standings.field(batch)
+            field, line = whole[order], line - float(whole.mean())
+        mean, error = means_and_errors(returns - field)
+        on = self.racing.survivors(mean, error, count)
+        on &= self.racing.contenders(mean, error, len(order), line)
+        if 0 < self.racing.alike <= len(order):
+            on &= ~alike(returns, nodes, best.returns[:, order], best.nodes)
+        return on
+
+    def _fresh_seeds(self, call_seeds: NDArray[np.uint64], before: int, upto: int) -> Ints:
+        """int[n * (upto - before)], seeds of the episodes before to upto of each call: distinct within a call."""
+        size = len(self.seeds)
+        stride = (call_seeds >> np.uint64(32)).astype(np.int64) | 1  # odd, so it meets each seed of 2^k once
+        first = (call_seeds & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        steps = np.arange(before, upto)
+        positions = (first[:, None] + stride[:, None] * steps) & (size - 1)
+        chosen: Ints = (positions + self.seeds[0]).ravel()
+        return chosen
+
+    def forest(self, designs: DesignBatch) -> Forest:
+        """The trees of a batch."""
+        features, actions = self.token_meanings()
+        offset = np.concatenate(([0], np.cumsum(designs.lengths)))
+        size = int(offset[-1])
+        forest = Forest(np.empty(size, np.int64), np.zeros(size), np.empty(size, np.int64), offset)
+        _link(
+            designs.tokens,
+            designs.values,
+            designs.lengths,
+            features,
+            actions,
+            offset,
+            forest.feature,
+            forest.threshold,
+            forest.jump,
+        )
+        return forest
+
+    def token_meanings(self) -> tuple[Ints, Ints]:
+        """For each token its feature and its action, -1 for none."""
+        used = [index for index, limits in enumerate(self.interface.ranges) if limits is not None]
+        features = np.array([*used, *(-1 for _ in self.interface.actions)])
+        actions = np.array([*(-1 for _ in used), *self.interface.actions])
+        return features, actions
+
+    def policy(self, design: Design) -> TreePolicy:
+        """A design as a policy, with its names."""
+        forest = self.forest(self.space.encode([design]))
+        tree = TreePolicy(
+            tuple(forest.feature.tolist()), tuple(forest.threshold.tolist()), tuple(forest.jump.tolist())
+        )
+        i = self.interface
+        return tree.with_names(i.environment, i.feature_names, i.action_names)
+
+
+@dataclass(frozen=True)
+class RememberingTreeObjective(TreeObjective):
+    """One with standings, which a checkpoint has to hold."""
+
+    def state(self) -> State:
+        """The standings."""
+        assert self.standings is not None
+        return self.standings.state()
+
+    def restore(self, state: State) -> None:
+        """Go back to them."""
+        assert self.standings is not None
+        self.standings.restore(state)
+
+    def begin_anew(self) -> None:
+        """Trees of a fresh start race among themselves, or the best before would cut all of them at once."""
+        assert self.standings is not None
+        self.standings.clear()
+
+
+@njit(cache=True)
+def _link(
+    tokens: Ints,
+    values: Floats,
+    lengths: Ints,
+    features: Ints,
+    actions: Ints,
+    offset: Ints,
+    feature: Ints,
+    threshold: Floats,
+    jump: Ints,
+) -> None:
+    """Fill the nodes of all trees from traversals; `jump` of a decision is its right child, from the root."""
+    waiting = np.empty(tokens.shape[1], np.int64)  # decisions whose right child is still to come
+    for row in range(lengths.shape[0]):
+        open_decisions = 0
+        for position in range(lengths[row]):
+            node, token = offset[row] + position, tokens[row, position]
+            feature[node] = features[token]
+            if features[token] >= 0:
+                threshold[node] = values[row, position]
+                waiting[open_decisions] = node
+                open_decisions += 1
+            else:
+                jump[node] = actions[token]
+                if (
+                    open_decisions > 0
+                ):  # after a leaf comes the right child of the last decision that lacks one
+                    open_decisions -= 1
+                    jump[waiting[open_decisions]] = position + 1

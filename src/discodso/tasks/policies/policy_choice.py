@@ -1,0 +1,198 @@
+"""The choice of a policy on fresh seeds, from the best designs of a search, and its test on unseen ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from discodso.base.arrays import Floats, Ints
+from discodso.base.errors import EvaluationError
+from discodso.run.result import Result, Scored
+from discodso.space.space import Space
+from discodso.tasks.policies.environments import Interface
+from discodso.tasks.policies.episodes import Runner, paired_returns
+from discodso.tasks.policies.objective import TreeObjective
+from discodso.tasks.policies.simulators import Forest
+from discodso.tasks.policies.tree_policy import TreePolicy
+from discodso.tasks.policies.tree_space import validation_seeds
+from discodso.tasks.policies.trimming import trim
+
+_FINALISTS = 10  # candidates that get more episodes
+_PERFECT = 30  # of those that tie for the first place with episodes that all end alike
+# Episodes for all, for the finalists, and for perfect ones, as multiples of N; for trimming likewise.
+_ROUNDS = (1, 10, 100)
+# Where N is more than the first of these, the choice counts N as that, or as the episodes of the search over the
+# second, if that is more: it takes about 300 N, and should not take longer than a search that races.
+_MOST, _PART = 200, 5000
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A tree that went to validation: its reward in the search, then the mean of fresh episodes and its error."""
+
+    policy: TreePolicy
+    search_reward: float
+    mean: float
+    error: float
+    episodes: int
+
+
+@dataclass(frozen=True, repr=False)
+class PolicySearch:
+    """What `search_policy` found.
+
+    Attributes:
+        policy: the winner, chosen on fresh seeds from the best designs of the search, then pruned or trimmed.
+        test_returns: float[n], its returns for `test_seeds`, which neither search nor choice have seen.
+        test_seeds: those seeds.
+        candidates: the finalists of the choice, best first.
+        interface: the environment, its features, ranges and actions.
+        search: the search itself; rewards there are noisy, and the best of noisy rewards is too high.
+        calls, episodes: objective calls of the search, and the episodes that they took.
+        validation_episodes: for the choice and for trimming, counted apart.
+        space: of the trees that were searched.
+    """
+
+    policy: TreePolicy
+    test_returns: Floats
+    test_seeds: tuple[int, ...]
+    candidates: tuple[Candidate, ...]
+    interface: Interface
+    search: Result
+    validation_episodes: int
+    space: Space
+
+    @property
+    def calls(self) -> int:
+        """Objective calls of the search."""
+        return self.search.calls
+
+    @property
+    def episodes(self) -> int:
+        """Episodes of the search."""
+        return int(self.search.cost or 0)
+
+    @property
+    def test_mean(self) -> float:
+        """Mean return over the test seeds."""
+        return float(self.test_returns.mean())
+
+    @property
+    def test_error(self) -> float:
+        """Standard error of that mean."""
+        return float(self.test_returns.std(ddof=1) / math.sqrt(len(self.test_returns)))
+
+    def __repr__(self) -> str:
+        return (
+            f"<PolicySearch: {self.interface.environment}, {len(self.policy)} nodes, test mean "
+            f"{self.test_mean:.2f} +- {self.test_error:.2f} over {len(self.test_returns)} seeds, "
+            f"{self.calls} calls, {self.episodes} episodes>"
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """The figures, for JSON."""
+        return {
+            "environment": self.interface.environment.to_dict(),
+            "test_mean": self.test_mean,
+            "test_error": self.test_error,
+            "test_seeds": [self.test_seeds[0], self.test_seeds[-1]],
+            "nodes": len(self.policy),
+            "calls": self.calls,
+            "episodes": self.episodes,
+            "validation_episodes": self.validation_episodes,
+            "failures": self.search.failure_count,
+            "seconds": self.search.seconds,
+            "stop": self.search.stop.name.lower(),
+            "seed": self.search.seed,
+            "interface": self.interface.to_dict(),
+        }
+
+
+def choose_and_test(
+    objective: TreeObjective, result: Result, test_seeds: tuple[int, ...], seed: int, trimmed: bool = False
+) -> PolicySearch:
+    """What came of a search: the best of its best designs, trimmed if asked for, and how well it does."""
+    interface = objective.interface
+    if result.best is None:
+        reason = result.failures[0].reason if result.failures else result.sentence
+        raise EvaluationError(f"no episode of {interface.environment} succeeded: {reason}")
+    rounds = _seeds(_round(objective.episodes, result.cost or 0.0), seed)
+    candidates, spent = _validate(objective, result.top, objective.runner, rounds[:3])
+    winner = candidates[0].policy
+    if trimmed:
+        winner, more = trim(winner, objective.runner, *rounds[3:])
+        spent += more
+    returns, reasons = objective.runner.returns(
+        Forest.of([winner]), np.zeros(len(test_seeds), np.int64), np.array(test_seeds, np.int64)
+    )
+    if reasons:
+        raise EvaluationError(f"the test of the best policy failed: {next(iter(reasons.values()))}")
+    return PolicySearch(winner, returns, test_seeds, candidates, interface, result, spent, objective.space)
+
+
+def _round(episodes: int, spent: float) -> int:
+    """What counts as N, after a search that has taken so many episodes."""
+    return min(episodes, max(_MOST, int(spent) // _PART))
+
+
+def _seeds(episodes: int, seed: int) -> list[Ints]:
+    """Of the three rounds of the choice, then of those of trimming."""
+    counts = np.array(2 * _ROUNDS) * episodes
+    return np.split(np.array(validation_seeds(seed, int(counts.sum())), np.int64), np.cumsum(counts)[:-1])
+
+
+def _validate(
+    objective: TreeObjective, top: Sequence[Scored], runner: Runner, rounds: Sequence[Ints]
+) -> tuple[tuple[Candidate, ...], int]:
+    """Finalists on fresh seeds, best first, and the episodes that took.
+
+    All candidates get N episodes (see `_MOST`), the best of them ten times as many on other seeds; there the
+    winner is chosen. At equal means the smaller tree goes first. Where that is the mean of episodes which all end
+    alike, as those of perfect trees do, the smallest tree wins that ends a hundred times N more likewise.
+    """
+    rewards: dict[TreePolicy, float] = {}
+    for scored in top:
+        rewards.setdefault(objective.policy(scored.design).pruned(), scored.reward)
+    first, second, third = rounds
+    entries = [Candidate(policy, reward, 0.0, 0.0, 0) for policy, reward in rewards.items()]
+    ranked = _ranked(entries, runner, first)
+    chosen = max(_FINALISTS, min(_PERFECT, len(_perfect(ranked))))
+    finalists = _ranked(ranked[:chosen], runner, second)
+    spent = len(rewards) * len(first) + len(ranked[:chosen]) * len(second)
+    perfect = _perfect(finalists)
+    for row, candidate in enumerate(perfect if len(perfect) > 1 else []):
+        (finalists[row],) = _ranked([candidate], runner, third)
+        spent += len(third)
+        if finalists[row].mean == candidate.mean:
+            break
+    finalists.sort(key=lambda candidate: (-candidate.mean, len(candidate.policy)))
+    return tuple(finalists), spent
+
+
+def _perfect(ranked: Sequence[Candidate]) -> list[Candidate]:
+    return [c for c in ranked if c.mean == ranked[0].mean and c.error == 0]
+
+
+def _ranked(candidates: Sequence[Candidate], runner: Runner, seeds: Any) -> list[Candidate]:
+    """Candidates with their mean over the same seeds and its error, best first, small ones before large.
+
+    Of those with the same returns, seed by seed, which differ in what is never visited, the smallest stays; unless
+    all their episodes end alike, as those of perfect policies do, which says little.
+    """
+    table = paired_returns([candidate.policy for candidate in candidates], runner, seeds)
+    means = np.where(np.isfinite(table).all(axis=1), table.mean(axis=1), -np.inf)  # failed episodes are NaN
+    errors = table.std(axis=1, ddof=1) / math.sqrt(len(seeds))
+    measured = [
+        replace(candidate, mean=float(mean), error=float(error), episodes=len(seeds))
+        for candidate, mean, error in zip(candidates, means, errors, strict=True)
+    ]
+    smallest: dict[bytes, Candidate] = {}
+    rows = sorted(range(len(measured)), key=lambda row: (-measured[row].mean, len(measured[row].policy)))
+    for row in rows:
+        alike = len(set(table[row].tolist())) == 1
+        smallest.setdefault(row.to_bytes(4) if alike else table[row].tobytes(), measured[row])
+    return list(smallest.values())

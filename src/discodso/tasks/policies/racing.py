@@ -1,0 +1,199 @@
+"""Racing: which designs of a batch deserve more episodes, and the line that the best of a run draw.
+
+The update of the policy needs the top share of a batch only. All designs of a batch get a few episodes first;
+those that cannot reach the top share, judged by their standard errors, are cut, and the others get more, until the
+rest has N. Where all trees of a run meet the same episodes, those that cannot be among its best are cut too. There
+returns are compared episode by episode with those of the best: good trees find the same episodes hard, so that
+differences vary far less than returns.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discodso.base.arrays import Bools, Floats, Ints
+from discodso.base.checks import require, require_integer, require_number
+from discodso.disco.archive import significant
+from discodso.space.state import State
+
+_COMMON = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Racing:
+    """How designs of a batch race for episodes.
+
+    Args:
+        first: episodes for everyone.
+        growth: episodes of the next round, as a multiple of those so far.
+        share: of the batch that must come through; the risk factor of the method, or more.
+        margin: standard errors that two designs must lie apart before one is cut.
+        places: cut whoever cannot be among so many best of the run, too; 0 for no such line. It needs episodes
+            that are the same for all.
+        settled: episodes before that.
+        slack: standard errors that a design must lie below that line.
+        alike: episodes after which a tree is cut that had the very returns of one of these best, or of another in
+            its batch, and is no shorter; 0 for never. It needs places.
+    """
+
+    first: int = 4
+    growth: float = 2.0
+    share: float = 0.2
+    margin: float = 1.0
+    places: int = 0
+    settled: int = 16
+    slack: float = 1.0
+    alike: int = 0
+
+    def __post_init__(self) -> None:
+        require_integer("racing: first", self.first, 2)
+        require_number("racing: growth", self.growth, above=1)
+        require_number("racing: share", self.share, above=0, most=1)
+        require_number("racing: margin", self.margin, least=0)
+        require_integer("racing: places", self.places, 0)
+        require_integer("racing: settled", self.settled, 2)
+        require_number("racing: slack", self.slack, least=0)
+        require_integer("racing: alike", self.alike, 0)
+        require("racing: alike", self.alike, not self.alike or self.places > 0, "0 unless there are places")
+
+    def rounds(self, episodes: int) -> list[int]:
+        """Episodes that a design has had after each round."""
+        counts = [min(self.first, episodes)]
+        while counts[-1] < episodes:
+            counts.append(min(episodes, math.ceil(counts[-1] * self.growth)))
+        return counts
+
+    def survivors(self, mean: Floats, error: Floats, batch: int) -> Bools:
+        """bool[n], who races on: whoever may still be in the best share of the batch, for all the errors tell."""
+        keep = min(len(mean), math.ceil(self.share * batch))
+        low, high = mean - self.margin * error, mean + self.margin * error
+        line = np.partition(low, len(low) - keep)[len(low) - keep]
+        alive: Bools = high >= line
+        return alive
+
+    def contenders(self, mean: Floats, error: Floats, episodes: int, line: float) -> Bools:
+        """bool[n], who may still be among the best of the run, whose last has `line`."""
+        may: Bools = mean + self.slack * error >= line
+        return may if episodes >= self.settled else np.ones(len(mean), np.bool_)
+
+
+def means_and_errors(returns: Floats) -> tuple[Floats, Floats]:
+    """float[n] each, of returns, float[n, k], over a few episodes, and the standard errors of these means.
+
+    The variance of few episodes is itself mostly chance, so each is drawn towards that of the whole field, which
+    counts as much as `_COMMON` episodes of one's own.
+    """
+    episodes = returns.shape[1]
+    mean, variance = returns.mean(axis=1), returns.var(axis=1, ddof=1)
+    shared = (variance * (episodes - 1) + float(variance.mean()) * _COMMON) / (episodes - 1 + _COMMON)
+    errors: Floats = np.sqrt(shared / episodes)
+    return mean, errors
+
+
+@dataclass(frozen=True)
+class Best:
+    """Trees that came through all N episodes, best first.
+
+    Attributes:
+        rewards: float[n], all different.
+        nodes: int[n], of the shortest tree with that reward.
+        returns: float[n, N], by episode.
+    """
+
+    rewards: Floats
+    nodes: Ints
+    returns: Floats
+
+    def joined(self, other: Best, places: int) -> Best:
+        """The best of both. Equal rewards have one place: over the same episodes they come from trees that differ
+        in what does not matter."""
+        rewards = np.concatenate((self.rewards, other.rewards))
+        nodes = np.concatenate((self.nodes, other.nodes))
+        first: dict[float, int] = {}
+        for row in np.lexsort((nodes, -rewards)).tolist():
+            # The shorter may come later: sums of the same returns in another order differ in the last digit.
+            known = first.setdefault(significant(rewards[row]), row)
+            if nodes[row] < nodes[known]:
+                first[significant(rewards[row])] = row
+        rows = np.array(list(first.values())[:places], np.int64)
+        return Best(rewards[rows], nodes[rows], np.concatenate((self.returns, other.returns))[rows])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """For a checkpoint."""
+        return {"rewards": self.rewards, "nodes": self.nodes, "returns": self.returns}
+
+
+class Standings:
+    """The best of a run; the last of them draws the line for the next batch.
+
+    A batch may be rated twice, if the run was stopped within it: what it changed is then taken back first.
+
+    Args:
+        places: how many.
+        episodes: N.
+    """
+
+    def __init__(self, places: int, episodes: int) -> None:
+        self.places = places
+        self._episodes = episodes
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._batch = -1  # the one that was rated last
+        self._now = self._before = Best(np.empty(0), np.empty(0, np.int64), np.empty((0, self._episodes)))
+
+    def best(self, batch: int) -> Best:
+        """As they stand before a batch; `batch` is any number that only this batch has."""
+        return self._before if batch == self._batch else self._now
+
+    def line(self, batch: int) -> float:
+        """What a design must reach to be among the best, -inf while there are too few."""
+        best = self.best(batch).rewards
+        return float(best[-1]) if len(best) == self.places else -math.inf
+
+    def field(self, batch: int) -> Floats:
+        """float[N], what the best have in each episode, on average; zero while there are none."""
+        returns = self.best(batch).returns
+        means: Floats = returns.mean(axis=0) if len(returns) else np.zeros(returns.shape[1])
+        return means
+
+    def enter(self, batch: int, news: Best) -> None:
+        """Take those of a batch that came through."""
+        before = self.best(batch)
+        self._batch, self._before, self._now = batch, before, before.joined(news, self.places)
+
+    def state(self) -> State:
+        """For a checkpoint."""
+        parts = {"now": self._now, "before": self._before}
+        arrays = {
+            f"{part}_{name}": array for part, best in parts.items() for name, array in best.arrays().items()
+        }
+        return State(arrays, {"batch": self._batch})
+
+    def restore(self, state: State) -> None:
+        """Inverse of `state`."""
+        self._now, self._before = (
+            Best(*(state.arrays[f"{part}_{name}"] for name in ("rewards", "nodes", "returns")))
+            for part in ("now", "before")
+        )
+        self._batch = int(state.data["batch"])
+
+
+def alike(returns: Floats, nodes: Ints, best: Floats, best_nodes: Ints) -> Bools:
+    """bool[n], which trees had the very returns, float[n, k], of one of the best, float[m, k], or of another of
+    them, which is no longer."""
+    shortest: dict[bytes, int] = {}
+    for row, size in zip(best, best_nodes.tolist(), strict=True):
+        shortest[row.tobytes()] = min(size, shortest.get(row.tobytes(), size))
+    found = np.zeros(len(returns), np.bool_)
+    for index in np.argsort(nodes, kind="stable").tolist():
+        key, size = returns[index].tobytes(), int(nodes[index])
+        found[index] = shortest.get(key, size + 1) <= size
+        shortest[key] = min(size, shortest.get(key, size))
+    return found

@@ -1,0 +1,218 @@
+"""Which environments have a compiled simulator, where its episodes start, and the check that it is exact.
+
+Starts come from Gymnasium's own `reset(seed=...)`. Before a simulator is used for the first time in a process
+it replays a trajectory of the installed Gymnasium and must reproduce every state to the last bit; if it cannot
+(another Gymnasium, another C library), the environment runs through Gymnasium like any other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from discodso.base.arrays import Floats, Ints
+from discodso.tasks.policies import _simulators
+from discodso.tasks.policies.tree import DecisionTree, Environment
+
+KINDS = {
+    "CartPole-v1": (0, "gymnasium.envs.classic_control.cartpole:CartPoleEnv"),
+    "MountainCar-v0": (1, "gymnasium.envs.classic_control.mountain_car:MountainCarEnv"),
+    "Acrobot-v1": (2, "gymnasium.envs.classic_control.acrobot:AcrobotEnv"),
+}
+_CHECKED_STEPS = 1000
+_TWO = 2.0
+
+
+@dataclass(frozen=True)
+class Starts:
+    """What `reset` gave for some seeds: states float[S, .] and observations float[S, n]."""
+
+    seeds: tuple[int, ...]
+    states: Floats
+    observations: Floats
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Trees one after the other: feature int[N], threshold float[N], jump int[N], offset int[M + 1]."""
+
+    feature: Ints
+    threshold: Floats
+    jump: Ints
+    offset: Ints
+
+    def __len__(self) -> int:
+        return len(self.offset) - 1
+
+    @staticmethod
+    def of(trees: Sequence[DecisionTree]) -> Forest:
+        """A forest of some trees."""
+        parts = [tree.arrays() for tree in trees]
+        sizes = [len(tree) for tree in trees]
+        feature, threshold, jump = (np.concatenate([part[i] for part in parts]) for i in range(3))
+        return Forest(feature, threshold, jump, np.cumsum([0, *sizes]))
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """A compiled environment.
+
+    Attributes:
+        environment: which one.
+        kind: its number in the kernels.
+        max_steps: where episodes are cut off.
+    """
+
+    environment: Environment
+    kind: int
+    max_steps: int
+
+    def starts(self, seeds: Sequence[int]) -> Starts:
+        """Where Gymnasium begins with each seed."""
+        env = gymnasium.make(self.environment.id).unwrapped
+        states, observations = [], []
+        for seed in seeds:
+            observation, _ = env.reset(seed=int(seed))
+            states.append(np.array(env.state, dtype=np.float64))  # type: ignore[attr-defined]
+            observations.append(observation.astype(np.float64))
+        env.close()
+        return Starts(tuple(int(seed) for seed in seeds), np.array(states), np.array(observations))
+
+    def returns(
+        self,
+        forest: Forest,
+        starts: Starts,
+        tree: Ints,
+        start: Ints,
+        *,
+        threads: int = 1,
+        visits: Ints | None = None,
+    ) -> Floats:
+        """float[E], the return of each episode: episode e runs tree[e] from start[e].
+
+        `visits` int[N] is counted up, if given: how often each node was passed. It needs threads=1.
+        """
+        returns = np.empty(len(tree))
+        counts = np.empty(0, np.int64) if visits is None else visits
+        cos_loop, sin_loop = numpy_loops()
+
+        def run(part: slice) -> None:
+            _simulators.run_episodes(
+                self.kind,
+                forest.feature,
+                forest.threshold,
+                forest.jump,
+                forest.offset,
+                starts.states,
+                starts.observations,
+                tree[part],
+                start[part],
+                self.max_steps,
+                cos_loop,
+                sin_loop,
+                _TWO,
+                counts,
+                returns[part],
+            )
+
+        if threads == 1 or len(tree) < 2 * threads:
+            run(slice(0, len(tree)))
+        else:
+            edges = np.linspace(0, len(tree), 4 * threads + 1).astype(int).tolist()
+            parts = [slice(a, b) for a, b in pairwise(edges)]
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(run, parts))
+        return returns
+
+
+@lru_cache(maxsize=16)
+def simulator_for(environment: Environment) -> Simulator | None:
+    """The compiled simulator of an environment, None if it has none or differs from the installed Gymnasium."""
+    known = KINDS.get(environment.id)
+    if known is None or environment.arguments:
+        return None
+    spec = gymnasium.spec(environment.id)
+    if spec.entry_point != known[1] or spec.kwargs or spec.additional_wrappers or not spec.max_episode_steps:
+        return None  # registered anew by someone
+    simulator = Simulator(environment, known[0], spec.max_episode_steps)
+    if not _is_exact(simulator):
+        warnings.warn(
+            f"the compiled {environment.id} differs from the installed Gymnasium {gymnasium.__version__}; "
+            "episodes run through Gymnasium, which is slower",
+            stacklevel=2,
+        )
+        return None
+    return simulator
+
+
+def _is_exact(simulator: Simulator) -> bool:
+    """Whether states and observations of a long trajectory equal Gymnasium's, to the last bit."""
+    rng = np.random.default_rng(0)
+    env = gymnasium.make(simulator.environment.id).unwrapped
+    actions = rng.integers(0, int(env.action_space.n), _CHECKED_STEPS)  # type: ignore[attr-defined]
+    actions = np.repeat(actions, rng.integers(1, 12, _CHECKED_STEPS))[:_CHECKED_STEPS]  # swings, not a tremor
+    done, seed = 0, 0
+    while done < _CHECKED_STEPS:
+        starts = simulator.starts([seed])
+        env.reset(seed=seed)
+        expected: list[tuple[Any, Any, int]] = []
+        for action in actions[done:]:
+            observation, _, over, _, _ = env.step(int(action))
+            state = np.array(env.state, dtype=np.float64)  # type: ignore[attr-defined]
+            expected.append((state, observation.astype(np.float64), int(over)))
+            if over:
+                break
+        part = actions[done : done + len(expected)]
+        states = np.empty((len(part), starts.states.shape[1]))
+        observations = np.empty((len(part), starts.observations.shape[1]))
+        ends = np.empty(len(part), np.int64)
+        first, seen = starts.states[0], starts.observations[0]
+        loops = numpy_loops()
+        _simulators.run_actions(simulator.kind, first, seen, part, *loops, _TWO, states, observations, ends)
+        wanted = [np.array(column) for column in zip(*expected, strict=True)]
+        if not all(np.array_equal(a, b) for a, b in zip((states, observations, ends), wanted, strict=True)):
+            return False
+        done, seed = done + len(part), seed + 1
+    env.close()
+    return True
+
+
+@lru_cache(maxsize=1)
+def numpy_loops() -> tuple[int | None, int | None]:
+    """Addresses of NumPy's loops for cosine and sine of float64, None where the C library gives the same."""
+    x = np.random.default_rng(0).uniform(-10, 10, 100_000)
+    same = np.array_equal(_simulators.cosines(x, None), np.cos(x))
+    if same and np.array_equal(_simulators.sines(x, None), np.sin(x)):
+        return None, None
+    return loop_address(np.cos), loop_address(np.sin)
+
+
+class _Ufunc(ctypes.Structure):
+    """The beginning of NumPy's public PyUFuncObject (numpy/ufuncobject.h), after the head of any object."""
+
+    _fields_ = (
+        ("refcount", ctypes.c_ssize_t),
+        ("type", ctypes.c_void_p),
+        ("nin", ctypes.c_int),
+        ("nout", ctypes.c_int),
+        ("nargs", ctypes.c_int),
+        ("identity", ctypes.c_int),
+        ("functions", ctypes.POINTER(ctypes.c_void_p)),
+    )
+
+
+def loop_address(ufunc: np.ufunc) -> int:
+    """Where NumPy's compiled loop over float64 of a function such as np.cos is in memory."""
+    inside = _Ufunc.from_address(id(ufunc))
+    address = inside.functions[ufunc.types.index("d->d")]
+    assert address is not None
+    return int(address)

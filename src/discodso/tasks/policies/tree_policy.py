@@ -1,0 +1,69 @@
+"""TreePolicy: a decision tree with all that one can do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discodso.base.arrays import Floats
+from discodso.base.checks import require_one_of
+from discodso.base.errors import InvalidDesignError
+from discodso.tasks.policies.episodes import node_shares as shares_of_nodes
+from discodso.tasks.policies.episodes import returns_of
+from discodso.tasks.policies.tree import DecisionTree
+from discodso.tasks.policies.tree_export import EXPORTS
+from discodso.tasks.policies.tree_picture import draw, svg
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TreePolicy(DecisionTree):
+    """A policy that people can read; see `DecisionTree` for acting, pruning and JSON.
+
+    `TreePolicy.load("policy.json")` reads one, `act(observation)` is what `env.step` takes.
+    """
+
+    def evaluate(
+        self, environment: Any = None, seeds: Sequence[int] = range(1000), workers: int = 1
+    ) -> Floats:
+        """float[len(seeds)], the return of the episode that begins with each reset seed.
+
+        Args:
+            environment: an id such as "Acrobot-v1"; the one that the policy was made for by default.
+            seeds: for `env.reset(seed=...)`.
+            workers: processes, or threads where the environment has a compiled simulator.
+        """
+        wanted = self.environment if environment is None else environment
+        if wanted is None:
+            raise InvalidDesignError("say which environment to evaluate in, such as evaluate('CartPole-v1')")
+        return returns_of(self, wanted, seeds, workers)
+
+    def export(self, form: str) -> str | bytes:
+        """The tree as "text", "python", "c", "dot" or "json", or as bytes for "onnx"."""
+        require_one_of("form", form, tuple(EXPORTS))
+        return EXPORTS[form](self)
+
+    def draw(self, path: str | Path, shares: ArrayLike | None = None, title: str | None = None) -> None:
+        """Write a picture, SVG or PNG by the suffix.
+
+        Args:
+            path: where to.
+            shares: for each node the share of decisions that pass it, see `node_shares`.
+            title: above the tree.
+        """
+        draw(self, Path(path), None if shares is None else np.asarray(shares, np.float64), title)
+
+    def _repr_svg_(self) -> str:
+        """The picture, for notebooks."""
+        return svg(self)
+
+    def node_shares(self, environment: Any = None, seeds: Sequence[int] = range(100)) -> Floats:
+        """float[n], for each node the share of decisions that pass it, over the episodes of some seeds."""
+        wanted = self.environment if environment is None else environment
+        if wanted is None:
+            raise InvalidDesignError("say which environment to visit, such as node_shares('CartPole-v1')")
+        return shares_of_nodes(self, wanted, seeds)

@@ -1,0 +1,241 @@
+"""Symbolic regression as a task: the space of expressions, and a reward for how well one fits the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from discodso.base.arrays import Floats, Ints
+from discodso.base.checks import require_integer, require_one_of
+from discodso.base.errors import DeclarationError
+from discodso.run.task import Refined, Task
+from discodso.space.constraints import (
+    Constraint,
+    ForbiddenChild,
+    ForbiddenSiblings,
+    InversePairs,
+    NoNesting,
+    Repeat,
+    Required,
+)
+from discodso.space.design import DesignBatch
+from discodso.space.space import Space
+from discodso.space.tokens import Token, Tree
+from discodso.tasks.regression.evaluator import Program
+from discodso.tasks.regression.expression import CONST, literal_value
+from discodso.tasks.regression.operators import Operator, operators_named
+
+DEFAULT_LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", CONST)
+TRIGONOMETRIC = ("sin", "cos", "tan")
+INVERSES = (("exp", "log"), ("sqrt", "n2"), ("neg", "neg"), ("inv", "inv"))
+METRICS = ("nmse", "nrmse", "mae", "r2")
+Metric = Literal["nmse", "nrmse", "mae", "r2"] | Callable[[Floats, Floats, Floats], float]
+
+
+@dataclass(frozen=True)
+class RegressionSpace:
+    """What expressions may look like; the defaults are the paper's.
+
+    Args:
+        library: names of operators (or `Operator` objects of one's own), numbers, and "const".
+        min_length, max_length: of the traversal.
+        const_range: where constants may lie; infinite ends are drawn near 0.
+        trigonometry: no trigonometric function inside another.
+        need_input: every expression has an input.
+        no_constant_subtrees: no operator has numbers only for operands.
+        no_inverses: no operator directly inside its inverse.
+        max_constants: limit on the number of constants; None for none.
+    """
+
+    library: tuple[str | Operator, ...] = DEFAULT_LIBRARY
+    min_length: int = 4
+    max_length: int = 32
+    const_range: tuple[float, float] = (-math.inf, math.inf)
+    trigonometry: bool = True
+    need_input: bool = False
+    no_constant_subtrees: bool = False
+    no_inverses: bool = False
+    max_constants: int | None = None
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Tokens of the library that are numbers."""
+        return tuple(
+            n for n in self.library if isinstance(n, str) and (n == CONST or literal_value(n) is not None)
+        )
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """Operators of the library."""
+        return operators_named(n for n in self.library if n not in self.numbers)
+
+    def build(self, inputs: int) -> Space:
+        """The space for a number of inputs."""
+        require_integer("inputs", inputs, 1)
+        operators, numbers = self.operators, self.numbers
+        names = [f"x{i + 1}" for i in range(inputs)]
+        tokens = [Token(o.name, o.arity, complexity=o.complexity) for o in operators]
+        tokens += [Token(name) for name in names]
+        tokens += [Token(name, range=self.const_range) if name == CONST else Token(name) for name in numbers]
+        return Space(
+            tokens, Tree(self.min_length, self.max_length), self._constraints(operators, numbers, names)
+        )
+
+    def _constraints(
+        self, operators: tuple[Operator, ...], numbers: tuple[str, ...], inputs: list[str]
+    ) -> list[Constraint]:
+        present = {operator.name for operator in operators}
+        unary = [operator.name for operator in operators if operator.arity == 1]
+        family = [name for name in TRIGONOMETRIC if name in present]
+        rules: list[Constraint] = []
+        if self.trigonometry and family:
+            rules.append(NoNesting(family))
+        if self.need_input:
+            rules.append(Required(inputs))
+        if self.no_constant_subtrees and numbers:
+            # The innermost operator over numbers only would be one of these.
+            if unary:
+                rules.append(ForbiddenChild(unary, numbers))
+            rules.append(ForbiddenSiblings([(a, b) for a in numbers for b in numbers]))
+        pairs = [pair for pair in INVERSES if set(pair) <= present]
+        if self.no_inverses and pairs:
+            rules.append(InversePairs(pairs))
+        if self.max_constants is not None and CONST in numbers:
+            rules.append(Repeat(CONST, at_most=self.max_constants))
+        return rules
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How well expressions fit data; calling it with a `DesignBatch` gives rewards float[B].
+
+    Attributes:
+        columns: float[d, n], X transposed.
+        target, weights: float[n]; the weights sum to 1.
+        metric: "nmse" is the paper's 1 / (1 + NMSE); any prediction that is not finite gives 0.
+        threads: of the evaluator.
+        scaled: rate the best a + b f(x) in place of f(x), for metrics of the squared error.
+    """
+
+    program: Program
+    columns: Floats
+    target: Floats
+    weights: Floats
+    metric: Metric = "nmse"
+    threads: int = 1
+    scaled: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        program: Program,
+        X: Floats,
+        y: Floats,
+        weights: Floats | None = None,
+        metric: Metric = "nmse",
+        threads: int = 1,
+        scaled: bool = False,
+    ) -> Fit:
+        """Prepare finite data X[n, d], y[n]."""
+        if not callable(metric):
+            require_one_of("metric", metric, METRICS)
+        columns = np.ascontiguousarray(np.asarray(X, dtype=np.float64).T)
+        target = np.ascontiguousarray(y, dtype=np.float64)
+        if columns.ndim != 2 or target.shape != (columns.shape[1],) or not len(target):
+            raise DeclarationError(
+                f"X and y must be [n, d] and [n] with n >= 1, got {np.shape(X)}, {np.shape(y)}"
+            )
+        if not (np.isfinite(columns).all() and np.isfinite(target).all()):
+            raise DeclarationError("X and y must be finite; drop or fill rows with NaN or infinity first")
+        share = np.full(len(target), 1.0) if weights is None else np.asarray(weights, dtype=np.float64)
+        if (
+            share.shape != target.shape
+            or not np.isfinite(share).all()
+            or (share < 0).any()
+            or share.sum() <= 0
+        ):
+            raise DeclarationError("sample weights must be as many as rows, >= 0, finite, and not all 0")
+        if scaled and metric not in ("nmse", "nrmse", "r2"):
+            raise DeclarationError(f"scaled needs metric 'nmse', 'nrmse' or 'r2', got {metric!r}")
+        return cls(program, columns, target, share / share.sum(), metric, threads, scaled)
+
+    @property
+    def variance(self) -> float:
+        """Weighted variance of the target; 1 if the target is constant."""
+        mean = float(self.weights @ self.target)
+        variance = float(self.weights @ (self.target - mean) ** 2)
+        return variance if variance > 0 else 1.0
+
+    def __call__(self, designs: DesignBatch) -> Floats:
+        """Rewards; higher is better."""
+        if callable(self.metric):
+            return self._by_own_metric(designs, self.metric)
+        if self.scaled:
+            scaled = self.program.scaled_errors(
+                designs, self.columns, self.target, self.weights, self.threads
+            )
+            return self.reward_of(scaled)
+        absolute = self.metric == "mae"
+        errors = self.program.errors(
+            designs, self.columns, self.target, self.weights, absolute=absolute, threads=self.threads
+        )
+        return self.reward_of(errors)
+
+    @property
+    def squared(self) -> bool:
+        """Whether the metric is one of the squared error, which least squares serves."""
+        return not callable(self.metric) and self.metric != "mae"
+
+    def refine(self, designs: DesignBatch, allowed: Ints) -> Refined:
+        """Least squares over the constants; see `Task.refine`. For metrics of the squared error."""
+        values, errors, calls = self.program.refine(
+            designs,
+            self.columns,
+            self.target,
+            self.weights,
+            allowed,
+            scaled=self.scaled,
+            threads=self.threads,
+        )
+        return Refined(replace(designs, values=values), self.reward_of(errors), calls)
+
+    def reward_of(self, errors: Floats) -> Floats:
+        """Reward from the mean squared (or absolute) error, infinite for failures."""
+        with np.errstate(over="ignore"):
+            scaled = errors / (math.sqrt(self.variance) if self.metric == "mae" else self.variance)
+        if self.metric == "r2":
+            return np.maximum(1.0 - scaled, -1.0)
+        return 1.0 / (1.0 + (np.sqrt(scaled) if self.metric == "nrmse" else scaled))
+
+    def _by_own_metric(
+        self, designs: DesignBatch, metric: Callable[[Floats, Floats, Floats], float]
+    ) -> Floats:
+        predictions = self.program.predict(designs, self.columns, self.threads)
+        rewards = np.full(len(designs), -np.inf)
+        for row in np.flatnonzero(np.isfinite(predictions).all(axis=1)).tolist():
+            rewards[row] = metric(self.target, predictions[row], self.weights)
+        return rewards
+
+
+def regression_task(
+    X: Floats,
+    y: Floats,
+    space: RegressionSpace | None = None,
+    *,
+    weights: Floats | None = None,
+    metric: Metric = "nmse",
+    threads: int = 1,
+    name: str = "regression",
+) -> Task:
+    """The task of fitting y[n] by an expression of X[n, d]."""
+    settings = space or RegressionSpace()
+    built = settings.build(np.shape(X)[1])
+    own = tuple(operator for operator in settings.operators if operator.code < 0)
+    fit = Fit.of(Program.of(built.library, own), X, y, weights, metric, threads)
+    worst = 0.0 if metric in ("nmse", "nrmse", "mae") else -math.inf
+    refine = fit.refine if fit.squared else None
+    return Task(built, batch_objective=fit, worst_reward=worst, name=name, refine=refine)

@@ -1,0 +1,133 @@
+"""The choice of a model among those that a search has kept.
+
+Fit alone does not choose well: of many expressions that fit the data all but perfectly, most explode, or are not
+defined, a little outside of them. The rule is that of decision theory. Every candidate may be the truth, with a
+weight that falls with its error and its length; those of one length share it, since they are mostly variants of
+one another. The one is chosen whose mean reward, over all these truths and on data twice as wide as those given,
+is highest. A model that runs away is thus passed over unless no other one fits nearly as well, models that agree
+with other good models are favoured, and of two that cannot be told apart the shorter one is taken. What fits the
+data themselves much worse than the best is not chosen, whatever it promises outside.
+
+- The error is that of leave-one-out cross-validation: from the slopes by the constants one knows how far each row
+  pulls the curve to itself, and so the error at that row had it been left out. Given rows that a search has not
+  seen, the error is that on them.
+- The rows outside are those of the data, moved away from the middle, or from 0 if the data reach it; inputs that
+  are never negative, or never positive, stay so. No target is known there, and none is needed. Rows where a
+  candidate that plays the truth is not defined are left out, as they cannot be data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from discodso.base.arrays import Floats
+from discodso.tasks.regression.evaluator import evaluate, jacobian
+from discodso.tasks.regression.expression import Expression
+from discodso.tasks.regression.front import Candidate, fixed_point
+
+_POWER = 1.0  # a model with twice the error is half as likely to be the truth, raised to this power
+_LENGTH = 0.1  # and one token more lowers its logarithm by this
+_SMALLEST = 1e-6  # errors below this share of the variance are no evidence
+_ROWS = 1000  # outside the data, at most
+_FEWEST = 400
+_STRETCH = 2.0
+_SHARE_DEFINED = 0.5  # of these rows, at least, for a candidate that may be the truth
+_COMPARED = 200  # candidates, those with the smallest errors, and the best of every length
+# Models cannot be told apart if their mean rewards are this close, and one error at most so many times the other.
+_EQUAL_REWARD, _EQUAL_ERROR = 1e-2, 1.1
+# The error of the chosen one is at most so many times the smallest, and so much of the variance more.
+_TIMES, _MORE = 2.0, 0.01
+
+
+def choose_model(
+    candidates: Sequence[Candidate], X: Floats, y: Floats, weights: Floats, widen: bool = True
+) -> Candidate:
+    """The candidate with the highest expected reward outside the data X[n, d], y[n]; weights sum to 1.
+
+    `widen` says whether it is data outside that matter; without it the expectation is over the rows themselves.
+    """
+    pool = _compared(candidates)
+    rows = widened(X) if widen else X
+    predictions = np.array([_values(c.expression, rows) for c in pool])
+    mean = float(weights @ y)
+    variance = float(weights @ np.square(y - mean)) or 1.0
+    errors = np.array([_error_of(c) for c in pool]) / variance
+    lengths = np.array([c.complexity for c in pool])
+    expected = expected_rewards(predictions, errors, lengths)
+    expected = np.where(errors <= _TIMES * errors.min() + _MORE, expected, -np.inf)
+    best = int(expected.argmax())
+    close = (expected >= expected[best] - _EQUAL_REWARD) & (errors <= _EQUAL_ERROR * errors[best] + 1e-15)
+    return min((pool[i] for i in np.flatnonzero(close)), key=lambda c: (c.complexity, _error_of(c)))
+
+
+def expected_rewards(predictions: Floats, errors: Floats, lengths: Floats) -> Floats:
+    """float[M], the mean reward 1 / (1 + NMSE) of each model, over all models as the truth, by their weights.
+
+    Args:
+        predictions: float[M, n], of M models.
+        errors: float[M], mean squared errors as shares of the variance of the target.
+        lengths: float[M].
+    """
+    chance = -_POWER * np.log(np.maximum(errors, 0.0) + _SMALLEST) - _LENGTH * lengths
+    _, length, alike = np.unique(lengths, return_inverse=True, return_counts=True)
+    chance = np.exp(chance - chance.max()) / alike[length]
+    defined = np.isfinite(predictions)
+    total = np.zeros(len(predictions))
+    for truth, weight in enumerate(chance / chance.sum()):
+        rows = defined[truth]
+        if weight < 1e-6 or rows.mean() < _SHARE_DEFINED:
+            continue
+        values = predictions[truth, rows]
+        with np.errstate(all="ignore"):
+            nmse = np.mean(np.square(predictions[:, rows] - values), axis=1) / (np.var(values) + 1e-300)
+            total += weight / (1.0 + np.where(np.isnan(nmse), np.inf, nmse))
+    return total
+
+
+def widened(X: Floats) -> Floats:
+    """Rows of data that reach twice as far as X[n, d]."""
+    middle = fixed_point(X.min(axis=0), X.max(axis=0))
+    copies = max(1, -(-_FEWEST // len(X)))
+    stretches = np.linspace(_STRETCH, 1.0, copies + 1)[:-1]
+    return np.concatenate([middle + by * (X - middle) for by in stretches])[:_ROWS]
+
+
+def cross_validated(candidate: Candidate, X: Floats, y: Floats, weights: Floats) -> Candidate:
+    """With the mean squared error of leave-one-out cross-validation, by the slopes at the fitted constants.
+
+    One Jacobian, so one objective call, if there are constants.
+    """
+    expression = candidate.expression
+    residuals = _values(expression, X) - y
+    own: Floats = np.zeros(len(y))
+    if len(expression.constants) and not expression.operators:
+        slopes = (np.sqrt(weights) * jacobian(expression, X)).T
+        slopes = slopes[:, np.isfinite(slopes).all(axis=0)]
+        slopes = slopes / np.maximum(
+            np.abs(slopes).max(axis=0, initial=0.0), 1e-300
+        )  # else a norm may overflow
+        slopes = slopes / np.maximum(np.linalg.norm(slopes, axis=0), 1e-300)
+        if slopes.size:
+            left, sizes, _ = np.linalg.svd(slopes, full_matrices=False)
+            own = np.minimum(np.square(left[:, sizes > 1e-9 * sizes[0]]).sum(axis=1), 1 - 1e-6)
+    error = float(weights @ np.square(residuals / (1 - own)))
+    return replace(candidate, validation_loss=error if np.isfinite(error) else np.inf)
+
+
+def _compared(candidates: Sequence[Candidate]) -> list[Candidate]:
+    ordered = sorted(candidates, key=_error_of)
+    best: dict[float, Candidate] = {}
+    for candidate in ordered:
+        best.setdefault(candidate.complexity, candidate)
+    return list(dict.fromkeys([*ordered[:_COMPARED], *best.values()]))
+
+
+def _error_of(candidate: Candidate) -> float:
+    return candidate.loss if candidate.validation_loss is None else candidate.validation_loss
+
+
+def _values(expression: Expression, X: Floats) -> Floats:
+    return expression(X) if expression.operators else evaluate(expression, X)

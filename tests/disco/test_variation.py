@@ -1,0 +1,170 @@
+"""Variations of designs: they keep what the script keeps, and always belong to the space."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spaces import decision_tree, small_open, symbolic
+
+from discodso import Design, DisCo, FixedSequence, Space, Token
+from discodso.disco.network import Policy, PolicySettings
+from discodso.disco.proposers.variation import (
+    FRESH,
+    Scripts,
+    change_token,
+    cross,
+    hoist,
+    insert,
+    replace_part,
+    spans,
+    vary,
+    vary_value,
+    vary_values,
+)
+from discodso.disco.sampling import sample
+from discodso.space.replay import replay
+
+OPERATORS = (vary_values, vary_value, replace_part, cross, change_token, insert, hoist)
+SPACES = {
+    "expressions": symbolic(),
+    "trees": decision_tree(),
+    "open sequence": small_open(),
+    "fixed sequence": Space(
+        [Token("a", range=(0, 1)), Token("b", range=(-2, 3)), Token("c")], FixedSequence(6)
+    ),
+}
+
+
+def realised(space, scripts, seed=0):
+    policy = Policy(space, PolicySettings(), np.random.default_rng(0))
+    rng = np.random.default_rng(seed)
+    return sample(space, policy.stepper(), len(scripts.tokens), rng, scripts=scripts).designs
+
+
+def script_of(space, design):
+    batch = space.encode([design])
+    count = int(batch.lengths[0])
+    return [
+        (int(t), float(v), 0.0) for t, v in zip(batch.tokens[0, :count], batch.values[0, :count], strict=True)
+    ]
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_a_plain_script_gives_its_design(name):
+    space = SPACES[name]
+    designs = DisCo(space, seed=1).ask(200)
+    scripts = Scripts.of(space, [script_of(space, design) for design in designs])
+    assert list(realised(space, scripts)) == list(designs)
+
+
+@pytest.mark.parametrize("name", SPACES)
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), single=st.sampled_from([0.0, 0.5, 1.0]))
+def test_variations_belong_to_the_space(name, seed, single):
+    space = SPACES[name]
+    parents = DisCo(space, seed=seed % 7).ask(20)
+    varied = realised(space, vary(space, parents, 60, 60, np.random.default_rng(seed), single), seed)
+    replay(space, varied)  # refuses a design that breaks a rule
+    for design in varied:
+        assert space.violations(design) == []
+
+
+def test_moved_values_stay_near_and_the_tokens_stay():
+    space = SPACES["trees"]
+    design = max(DisCo(space, seed=0).ask(100), key=len)
+    own = script_of(space, design)
+    rng = random.Random(0)
+    varied = realised(space, Scripts.of(space, [vary_values(space, own, own, rng) for _ in range(300)]))
+    same = [d for d in varied if d.tokens == design.tokens]  # a threshold that moves may forbid one below it
+    assert len(same) > 200
+    changed = [sum(a != b for a, b in zip(d.values, design.values, strict=True)) for d in same]
+    assert min(changed) >= 1
+    assert np.mean(changed) < len([v for v in design.values if v is not None])
+
+
+def test_a_single_value_moves_a_little_or_anywhere_within_its_range():
+    tokens = [Token("a", range=(0, 1)), Token("b", range=(1e-6, 1e6), scale="log"), Token("c")]
+    space = Space(tokens, FixedSequence(5))
+    design = Design.of(("a", 0.01), ("b", 1e-5), "c", ("a", 0.02), ("b", 1e-4))
+    own, rng = script_of(space, design), random.Random(0)
+    varied = realised(space, Scripts.of(space, [vary_value(space, own, own, rng) for _ in range(800)]))
+    assert all(d.tokens == design.tokens for d in varied)
+    moved = [[at for at in range(5) if d.values[at] != design.values[at]] for d in varied]
+    assert all(len(places) == 1 for places in moved)
+    counts = [moved.count([at]) for at in range(5)]
+    assert counts[2] == 0
+    assert min(counts[:2] + counts[3:]) > 150
+    far = {"a": [], "b": []}  # in the upper half of the range, the logarithmic one by its logarithm
+    for d, (at,) in zip(varied, moved, strict=True):
+        far[d.tokens[at]].append(d.values[at] > {"a": 0.5, "b": 1.0}[d.tokens[at]])
+    for own_far in far.values():
+        assert 0.2 < np.mean(own_far) < 0.3  # half of those that go anywhere, which are half
+
+
+def test_a_single_value_without_bounds_moves_a_little():
+    space = Space([Token("a", range=(-np.inf, np.inf)), Token("b", range=(0, np.inf))], FixedSequence(2))
+    own, rng = script_of(space, Design.of(("a", 0.5), ("b", 0.5))), random.Random(0)
+    scripts = Scripts.of(space, [vary_value(space, own, own, rng) for _ in range(200)])
+    assert (np.abs(scripts.values[:, :2] - 0.5) < 2).all()
+
+
+def test_the_share_of_single_moves_is_kept():
+    space = Space([Token("a", range=(0, 1))], FixedSequence(12))
+    parents = DisCo(space, seed=0).ask(1)
+    kept = set(parents[0].values)
+    shares = []
+    for single in (0.0, 0.5, 1.0):
+        scripts = vary(space, parents, 2000, 2000, np.random.default_rng(0), single)
+        fresh = (scripts.tokens == FRESH).any(axis=1)
+        moved = np.array([sum(v not in kept for v in row[:12] if v == v) for row in scripts.values])
+        shares.append(np.mean(moved[~fresh & (moved > 0)] == 1))
+    assert shares[0] < 0.15
+    assert 0.4 < shares[1] < 0.6
+    assert shares[2] > 0.9
+
+
+def test_a_fresh_part_is_drawn_and_the_rest_kept():
+    space = SPACES["expressions"]
+    design = Design.of("add", "sin", "x1", "x2")
+    own = script_of(space, design)
+    script = [own[0], (FRESH, np.nan, 0.0), own[3]]
+    varied = realised(space, Scripts.of(space, [script] * 200))
+    assert all(d.tokens[0] == "add" for d in varied)
+    kept = [d.tokens[-1] == "x2" for d in varied]  # unless the whole is too short or too long with it
+    assert np.mean(kept) > 0.7
+    assert len({d.tokens for d in varied}) > 20
+
+
+def test_spans_are_the_subtrees():
+    space = SPACES["expressions"]
+    script = script_of(space, Design.of("add", "sin", "x1", "mul", "x1", "x2"))
+    assert spans(space, script) == [6, 2, 1, 3, 1, 1]
+
+
+def test_a_token_that_may_not_stand_is_drawn_anew():
+    space = SPACES["expressions"]  # no trigonometric function within another
+    own = script_of(space, Design.of("sin", "x1"))
+    nested = [own[0], own[0], own[1]]
+    varied = realised(space, Scripts.of(space, [nested] * 50))
+    assert all(d.tokens[0] == "sin" for d in varied)
+    assert all(not space.violations(d) for d in varied)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_operator_changes_designs(operator):
+    space = SPACES["trees"]
+    parents = [d for d in DisCo(space, seed=3).ask(60) if len(d) >= 5]
+    rng = random.Random(0)
+    scripts = [operator(space, script_of(space, d), script_of(space, parents[0]), rng) for d in parents]
+    varied = realised(space, Scripts.of(space, scripts))
+    assert sum(a != b for a, b in zip(varied, parents, strict=True)) > len(parents) / 2
+
+
+def test_no_parents_means_plain_samples():
+    space = SPACES["trees"]
+    nothing = DisCo(space, seed=0).ask(1).select(slice(0, 0))
+    assert len(realised(space, vary(space, nothing, 5, 5, np.random.default_rng(0)))) == 5

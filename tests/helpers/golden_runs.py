@@ -1,0 +1,195 @@
+"""Golden runs: short searches of every task by every method, whose course must not move when code does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import struct
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discodso import BOSettings, DecoupledSettings, GPSettings, RandomSettings, Result, Task, preset, search
+from discodso.disco.disco import DisCoSettings
+from discodso.tasks.bitstring import bitstring
+
+RECORDS = Path(__file__).parent / "golden.json"
+
+
+def fingerprint() -> str:
+    """What decides the last digits: the processor and the libraries that compute."""
+    import torch
+
+    model = next(
+        (line.split(":")[1].strip() for line in _cpu_lines() if line.startswith("model name")),
+        platform.machine(),
+    )
+    versions = " ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "scipy", "torch", "numba"))
+    return f"{model}, {torch.backends.cpu.get_cpu_capability()}, {versions}"
+
+
+def _cpu_lines() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def digest(result: Result) -> dict[str, Any]:
+    """A run in a few numbers; the course has every batch of it, to the last bit."""
+    course = hashlib.sha256()
+    for row in result.history:
+        numbers = (row.calls, row.best, row.batch_best, row.mean, row.mean_length, row.failures)
+        course.update(struct.pack("6d", *(np.nan if x is None else float(x) for x in numbers)))
+    best = result.best
+    return {
+        "calls": result.calls,
+        "best": None if best is None else best.reward,
+        "at": None if best is None else best.call,
+        "design": None if best is None else best.design.to_json(),
+        "course": course.hexdigest()[:16],
+    }
+
+
+def noisy(task: Task) -> Task:
+    """The task with normal noise."""
+
+    def objective(designs: Any, seeds: Any) -> Any:
+        assert task.batch_objective is not None
+        noise = [np.random.default_rng(int(seed)).standard_normal() for seed in seeds]
+        return np.asarray(task.batch_objective(designs)) + 0.1 * np.array(noise)
+
+    return Task(task.space, batch_objective=objective, stochastic=True, name="noisy")
+
+
+def ladder() -> Task:
+    """The example with an open sequence."""
+    import ladder_filter
+
+    return ladder_filter.ladder_task(ladder_filter.butterworth())
+
+
+def coating() -> Task:
+    """The example with bounds that depend on values."""
+    import mirror_coating
+
+    return mirror_coating.coating_task()
+
+
+def problem() -> Task:
+    """A regression problem of the paper."""
+    from discodso.tasks.regression.problems import problem_task, problems
+
+    return problem_task(problems("Jin-1")[0])
+
+
+def tree(method: Any) -> Result:
+    """The paper's tree task."""
+    from discodso.tasks.policies.tree_space import open_tree_task
+
+    with open_tree_task("CartPole-v1", 5, 3, 15) as task:
+        return search(task, budget=600, seed=3, method=method)
+
+
+def fitted(**options: Any) -> dict[str, Any]:
+    """The estimator."""
+    from discodso import DisCoRegressor
+
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0.5, 3, (60, 2))
+    y = 0.5 * X[:, 1] * X[:, 0] ** 2 + np.sin(X[:, 1])
+    model = DisCoRegressor(max_calls=4000, random_state=1, **options).fit(X, y)
+    return {**digest(model.result_), "equation": str(model), "calls_": model.calls_}
+
+
+def policy(environment: str, **options: Any) -> dict[str, Any]:
+    """A whole policy search."""
+    from discodso import search_policy
+
+    found = search_policy(environment, seed=2, test_seeds=range(20), **options)
+    return {
+        **digest(found.search),
+        "test": float(found.test_returns.sum()),
+        "nodes": len(found.policy),
+        "episodes": found.episodes,
+    }
+
+
+METHODS: dict[str, Callable[[], Any]] = {
+    "paper": lambda: preset("paper"),
+    "random": lambda: RandomSettings(batch_size=100),
+    "gp": lambda: GPSettings(population=100),
+    **{
+        f"decoupled-{kind}-{inner}": lambda skeletons=skeletons, inner=inner: DecoupledSettings(
+            skeletons, inner, inner_calls=40, in_flight=10
+        )
+        for kind, skeletons in (("rl", DisCoSettings(batch_size=10)), ("gp", GPSettings(population=20)))
+        for inner in ("bfgs", "anneal", "evo")
+    },
+}
+TASKS: dict[str, Callable[[], Task]] = {
+    "bitstring": lambda: bitstring(6, 0.5, "f1", 1),
+    "ladder": ladder,
+    "coating": coating,
+    "problem": problem,
+}
+
+
+def plain(task: Callable[[], Task], budget: int = 1500, **options: Any) -> dict[str, Any]:
+    """One search."""
+    return digest(search(task(), budget=budget, seed=3, **options))
+
+
+def resumed(budget: int = 1500) -> dict[str, Any]:
+    """The default in two parts, by way of a folder."""
+    from discodso import resume
+
+    task = TASKS["ladder"]()
+    with tempfile.TemporaryDirectory() as place:
+        search(task, budget=budget // 2, seed=3, method=preset("default", budget=budget), out=f"{place}/run")
+        return digest(resume(f"{place}/run", budget=budget, task=task))
+
+
+CASES: dict[str, Callable[[], dict[str, Any]]] = {
+    **{f"{name}, default": partial(plain, task) for name, task in TASKS.items()},
+    **{
+        f"{name}, {method}": lambda task=task, build=build: plain(task, method=build())
+        for name, task in TASKS.items()
+        for method, build in METHODS.items()
+    },
+    **{f"tree, {method}": lambda build=build: digest(tree(build())) for method, build in METHODS.items()},
+    "bitstring, bo": lambda: plain(TASKS["bitstring"], 30, method=BOSettings()),
+    "bitstring with noise, default": lambda: plain(lambda: noisy(TASKS["bitstring"]())),
+    "bitstring with noise, paper": lambda: plain(lambda: noisy(TASKS["bitstring"]()), preset="paper"),
+    "ladder, default with restarts": lambda: plain(TASKS["ladder"], 3000),
+    "ladder, default, in two parts": resumed,
+    "fit, default": fitted,
+    "fit, paper": lambda: fitted(preset="paper"),
+    "fit, validation": lambda: fitted(selection="validation"),
+    "policy CartPole": lambda: policy("CartPole-v1", calls=600, episodes=10),
+    "policy MountainCar, common episodes": lambda: policy(
+        "MountainCar-v0", calls=600, episodes=20, common_episodes=True
+    ),
+    "policy Acrobot, restarts": lambda: policy("Acrobot-v1", calls=800, episodes=8, restart_after=200),
+    "policy CartPole, paper": lambda: policy("CartPole-v1", calls=600, episodes=10, preset="paper"),
+    "policy LunarLander": lambda: policy("LunarLander-v3", calls=60, episodes=4),
+}
+
+
+def record(cases: dict[str, Any] = CASES) -> dict[str, Any]:
+    """All golden runs as they go now."""
+    return {name: run() for name, run in cases.items()}
+
+
+def write() -> None:
+    """Replace the records: only after a change that is meant to move a run, and listed in CHANGELOG.md."""
+    text = json.dumps({"fingerprint": fingerprint(), "runs": record()}, indent=1)
+    RECORDS.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    write()

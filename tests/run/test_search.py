@@ -1,0 +1,312 @@
+"""The loop: budgets, stop reasons, histories, and the same run for the same seed."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from spaces import decision_tree, mixed_sequence, small_fixed, symbolic
+
+from discodso import (
+    Constraint,
+    DeclarationError,
+    Design,
+    DisCoSettings,
+    FixedSequence,
+    InvalidDesignError,
+    PolicySettings,
+    Space,
+    StopReason,
+    Task,
+    Token,
+    search,
+)
+from discodso.baselines.random_search import RandomSettings
+
+METHOD = DisCoSettings(batch_size=50, policy=PolicySettings(units=8))
+
+
+def count_a(design: Design) -> float:
+    return float(design.tokens.count("a"))
+
+
+def near(design: Design) -> float:
+    """Best at two values of 0.7."""
+    return -sum(1.0 if v is None else (v - 0.7) ** 2 for v in design.values)
+
+
+NEAR = Task(mixed_sequence(), near)
+
+
+def comparable(result):
+    """All of a result but the clock."""
+    data = result.to_dict()
+    data.pop("seconds")
+    for row in data["history"]:
+        row.pop("seconds")
+    return data
+
+
+def test_the_budget_is_spent_exactly_and_counted_exactly():
+    calls = []
+    task = Task(small_fixed(), lambda d: calls.append(d) or count_a(d))
+    result = search(task, budget=123, method=METHOD)
+    assert len(calls) == result.calls == result.history[-1].calls == 123
+    assert [row.calls for row in result.history] == [50, 100, 123]
+    assert result.stop is StopReason.BUDGET
+    assert "budget" in result.stop.value
+
+
+def test_a_target_ends_the_search_at_the_call_that_reached_it():
+    result = search(Task(small_fixed(), count_a), budget=1000, target=2.0, method=METHOD)
+    assert result.stop is StopReason.TARGET
+    assert result.best.reward == 2
+    assert result.calls == result.best.call
+
+
+def test_patience_counts_calls_without_a_better_design():
+    result = search(Task(small_fixed(), lambda d: 1.0), budget=10_000, patience=120, method=METHOD)
+    assert result.stop is StopReason.PATIENCE
+    assert result.calls == 150  # checked after every batch of 50, the best is call 1
+
+
+def test_a_time_limit_is_kept_within_one_objective_call():
+    def slow(design):
+        time.sleep(0.02)
+        return count_a(design)
+
+    started = time.monotonic()
+    result = search(Task(small_fixed(), slow), budget=10_000, time_limit=0.3, method=METHOD)
+    assert result.stop is StopReason.TIME
+    assert time.monotonic() - started < 3
+    assert 0 < result.calls < 50
+
+
+def test_an_interrupt_returns_what_was_found():
+    calls = 0
+
+    def objective(design):
+        nonlocal calls
+        calls += 1
+        if calls == 77:
+            raise KeyboardInterrupt
+        return count_a(design)
+
+    result = search(Task(small_fixed(), objective), budget=1000, method=METHOD)
+    assert result.stop is StopReason.INTERRUPTED
+    assert result.calls == 77
+    assert result.best is not None
+    assert result.history[-1].calls == 77
+    assert result.failure_count == 0
+
+
+def test_an_interrupt_inside_a_batch_objective_returns_what_was_found():
+    calls = 0
+
+    def objective(designs):
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        return [count_a(d) for d in designs]
+
+    result = search(Task(small_fixed(), batch_objective=objective), budget=1000, method=METHOD)
+    assert result.stop is StopReason.INTERRUPTED
+    assert result.best.reward == 2
+
+
+def test_training_that_breaks_down_is_a_stop_reason_with_the_cause(monkeypatch):
+    from discodso import TrainingError
+    from discodso.disco import disco
+
+    def broken(*arguments):
+        raise TrainingError("the loss is nan: non-finite entropy")
+
+    monkeypatch.setattr(disco, "require_finite", broken)
+    result = search(Task(small_fixed(), count_a), budget=1000, method=METHOD)
+    assert result.stop is StopReason.TRAINING
+    assert "entropy" in result.detail
+    assert result.best.reward == 2
+    assert result.calls == 50
+
+
+class RarelyStuck(Constraint):
+    """Nothing may follow a value above 0.99."""
+
+    def forbidden(self, prefix):
+        mask = prefix.forbid_nothing()
+        if prefix.position:
+            mask[np.nan_to_num(prefix.values[:, -1]) > 0.99] = True
+        return mask
+
+
+def test_a_dead_end_after_some_calls_returns_what_was_found():
+    space = Space([Token("v", range=(0, 1)), Token("d")], FixedSequence(3), [RarelyStuck()])
+    result = search(Task(space, near), budget=100_000, method=METHOD)
+    assert result.stop is StopReason.DEAD_END
+    assert "RarelyStuck forbids v, d" in result.sentence
+    assert result.best is not None
+    assert 0 < result.calls == result.history[-1].calls
+
+
+@pytest.mark.parametrize("size", [1e308, -1e308, 1e-308])
+def test_extreme_rewards_do_not_break_a_run(size):
+    task = Task(small_fixed(), lambda d: (len(set(d.tokens)) - 2) * size)
+    result = search(task, budget=300, method=METHOD)
+    assert result.stop is StopReason.BUDGET
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+def test_initial_designs_are_evaluated_first_and_counted():
+    seen = []
+    start = [Design.of("a", "b", "a", "c"), Design.of("b", "b", "a", "c")]
+    task = Task(small_fixed(), lambda d: seen.append(d) or count_a(d))
+    result = search(task, budget=60, initial_designs=start, method=METHOD)
+    assert seen[:2] == start
+    assert result.calls == 60
+    assert result.best.call == 1
+    with pytest.raises(InvalidDesignError, match="Repeat"):
+        search(task, budget=60, initial_designs=[Design.of("b", "b", "b", "b")], method=METHOD)
+    assert search(task, budget=1, initial_designs=start, method=METHOD).calls == 1
+    with pytest.raises(InvalidDesignError, match="Repeat"):
+        search(task, budget=1, initial_designs=[*start, Design.of("b", "b", "b", "b")], method=METHOD)
+
+
+def test_top_designs_are_distinct_and_sorted():
+    result = search(Task(small_fixed(), count_a), budget=400, top=7, method=METHOD)
+    assert len(result.top) == 7
+    assert len({s.design for s in result.top}) == 7
+    rewards = [s.reward for s in result.top]
+    assert rewards == sorted(rewards, reverse=True)
+    assert result.best == result.top[0]
+
+
+def test_top_designs_match_a_full_sort_of_everything_evaluated():
+    rng = np.random.default_rng(0)
+    table = {}
+
+    def objective(design):
+        return table.setdefault(design, float(rng.integers(0, 40)))
+
+    result = search(Task(small_fixed(), objective), budget=300, top=15, method=METHOD)
+    assert [s.reward for s in result.top] == sorted(table.values(), reverse=True)[:15]
+
+
+def test_the_history_has_what_the_search_saw():
+    result = search(NEAR, budget=500, seed=3, method=METHOD)
+    best = [row.best for row in result.history]
+    assert best == sorted(best)
+    assert all(row.batch_best <= row.best for row in result.history)
+    assert all(row.mean <= row.batch_best for row in result.history)
+    assert all(row.quantile >= row.mean for row in result.history)
+    assert all(math.isfinite(row.entropy) for row in result.history)
+    assert {row.mean_length for row in result.history} == {2.0}
+
+
+def test_the_search_learns():
+    method = DisCoSettings(batch_size=50, learning_rate=0.01, policy=PolicySettings(learn_scale=True))
+    result = search(NEAR, budget=5000, method=method)
+    assert result.history[-1].mean > result.history[0].mean + 0.3
+    assert result.best.reward > -1e-3
+
+
+@pytest.mark.parametrize("space", [symbolic, decision_tree, mixed_sequence])
+@pytest.mark.parametrize("method", [METHOD, RandomSettings(60)], ids=["disco", "random"])
+def test_the_same_seed_gives_the_same_run(space, method):
+    task = Task(space(), lambda d: math.sin(len(d)) + sum(v for v in d.values if v is not None))
+    first, second, other = (search(task, budget=400, seed=s, method=method) for s in (5, 5, 6))
+    assert comparable(first) == comparable(second)
+    assert comparable(first) != comparable(other)
+
+
+def test_the_same_seed_gives_the_same_run_in_another_process():
+    command = [
+        sys.executable,
+        "-m",
+        "discodso.cli.main",
+        "run",
+        "bitstring",
+        "--calls",
+        "1000",
+        "--seed",
+        "11",
+        "--json",
+    ]
+    runs = [
+        json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        for _ in range(2)
+    ]
+    from discodso.tasks.bitstring import bitstring
+
+    here = search(bitstring(seed=11), budget=1000, seed=11).to_dict()
+    for run in (*runs, here):
+        run.pop("seconds")
+        for row in run["history"]:
+            row.pop("seconds")
+    assert runs[0] == runs[1] == here
+
+
+@pytest.mark.parametrize(
+    ("bad", "word"),
+    [
+        ({"budget": 0}, "budget"),
+        ({"budget": 1.5}, "budget"),
+        ({"budget": 10, "patience": 0}, "patience"),
+        ({"budget": 10, "target": math.nan}, "target"),
+        ({"budget": 10, "time_limit": -1.0}, "time_limit"),
+        ({"budget": 10, "top": 0}, "top"),
+        ({"budget": 10, "seed": -1}, "seed"),
+    ],
+)
+def test_bad_arguments_name_their_key(bad, word):
+    with pytest.raises(DeclarationError, match=word):
+        search(NEAR, **bad)
+
+
+@pytest.mark.parametrize(
+    ("do", "words"),
+    [
+        (lambda: search(mixed_sequence(), budget=9), "task must be a Task"),
+        (lambda: search(NEAR, budget=9, method=PolicySettings()), "method must be the settings of a method"),
+        (lambda: search(NEAR, budget=9, callback=3), "callback must be a function"),
+        (lambda: search(NEAR, budget=9, initial_designs=Design.of("d", "d")), "put it in a list"),
+    ],
+)
+def test_ordinary_mistakes_get_one_line(do, words):
+    with pytest.raises(DeclarationError, match=words):
+        do()
+
+
+def test_a_result_says_what_it_is_and_its_designs_load_back():
+    result = search(NEAR, budget=60, method=METHOD)
+    assert repr(result).startswith("<Result: best ")
+    assert Design.from_dict(result.to_dict()["best"]["design"]) == result.best.design
+
+
+@pytest.mark.parametrize(
+    ("declare", "word"),
+    [
+        (lambda: Task(mixed_sequence(), near, worst_reward="x"), "worst_reward"),
+        (lambda: Task("space", near), "space"),
+        (lambda: Task(mixed_sequence()), "objective"),
+        (lambda: Task(mixed_sequence(), 3), "functions"),
+        (lambda: Task(mixed_sequence(), near, worst_reward=math.nan), "worst_reward"),
+    ],
+)
+def test_bad_tasks_are_refused(declare, word):
+    with pytest.raises(DeclarationError, match=word):
+        declare()
+
+
+def test_a_history_row_is_given_to_the_callback_after_every_batch():
+    rows = []
+    result = search(
+        NEAR, budget=120, method=METHOD, callback=lambda row, ranking: rows.append((row, ranking.best))
+    )
+    assert [row for row, _ in rows] == list(result.history)
+    assert rows[-1][1] == result.best

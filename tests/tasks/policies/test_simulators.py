@@ -1,0 +1,353 @@
+"""The compiled environments are Gymnasium's to the last bit, and are not used where they would not be."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import platform
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+
+import gymnasium
+import numpy as np
+import pytest
+from trees import decision, naive_action, plain_return, random_tree, sensible_tree, tree
+
+from discodso.tasks.policies import _simulators, simulators
+from discodso.tasks.policies.episodes import node_shares
+from discodso.tasks.policies.simulators import KINDS, Forest, loop_address, numpy_loops, simulator_for
+from discodso.tasks.policies.tree import Environment
+
+IDS = tuple(KINDS)
+RANGES = {
+    "CartPole-v1": ([(-2.4, 2.4), (-2.0, 2.0), (-0.2, 0.2), (-2.0, 2.0)], range(2)),
+    "MountainCar-v0": ([(-1.2, 0.6), (-0.07, 0.07)], range(3)),
+    "Acrobot-v1": ([(-1.0, 1.0)] * 4 + [(-8.0, 8.0), (-15.0, 15.0)], range(3)),
+}
+ENTRY = {name: entry for name, (_, entry) in KINDS.items()}
+
+
+@pytest.fixture(autouse=True)
+def fresh_simulators():
+    """Simulators are checked once in a process; here each test begins anew."""
+    simulator_for.cache_clear()
+    yield
+    simulator_for.cache_clear()
+
+
+def sample_of_trees(environment, count, seed):
+    """Half of the trees anything, half near a good one."""
+    rng = np.random.default_rng(seed)
+    ranges, actions = RANGES[environment]
+    return [
+        random_tree(rng, ranges, actions) if i % 2 else sensible_tree(rng, environment) for i in range(count)
+    ]
+
+
+def compiled_returns(environment, trees, seeds, threads=1):
+    """float[trees, seeds]."""
+    simulator = simulator_for(Environment(environment))
+    assert simulator is not None
+    tree_of, start = (index.ravel() for index in np.indices((len(trees), len(seeds))))
+    found = simulator.returns(Forest.of(trees), simulator.starts(seeds), tree_of, start, threads=threads)
+    return found.reshape(len(trees), len(seeds))
+
+
+def gymnasium_returns(environment, trees, seeds):
+    env = gymnasium.make(environment, disable_env_checker=True)
+    found = [[plain_return(env, policy.to_dict(), seed) for seed in seeds] for policy in trees]
+    env.close()
+    return np.array(found)
+
+
+# ------------------------------------------------------------------------------------- against Gymnasium
+
+
+@pytest.mark.parametrize(("environment", "distinct"), list(zip(IDS, (30, 20, 20), strict=True)))
+def test_returns_are_those_of_gymnasium(environment, distinct):
+    """Thresholds on different sides of a state by one bit would sooner or later change a return."""
+    trees, seeds = sample_of_trees(environment, 20, seed=1), range(5)
+    expected = gymnasium_returns(environment, trees, seeds)
+    assert len(np.unique(expected)) >= distinct
+    assert np.array_equal(compiled_returns(environment, trees, seeds), expected)
+
+
+def _gymnasium_part(job):
+    return gymnasium_returns(*job)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("environment", IDS)
+def test_three_hundred_trees_have_the_returns_of_gymnasium(environment):
+    """Anything from 1 to 31 nodes, and 60 sensible trees more, whose returns vary."""
+    rng, seeds = np.random.default_rng(2), range(1000, 1030)
+    trees = [random_tree(rng, *RANGES[environment]) for _ in range(300)]
+    assert {len(policy) for policy in trees} == set(range(1, 32, 2))
+    trees += [sensible_tree(rng, environment) for _ in range(60)]
+    jobs = [(environment, trees[i : i + 10], seeds) for i in range(0, len(trees), 10)]
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        expected = np.concatenate(list(pool.map(_gymnasium_part, jobs)))
+    assert len(np.unique(expected)) >= 80
+    assert np.array_equal(compiled_returns(environment, trees, seeds), expected)
+
+
+def bits(array):
+    return np.ascontiguousarray(array, np.float64).view(np.int64)
+
+
+def trajectory(environment, actions, seed):
+    """States, observations and ends by Gymnasium, past every end, and the same by the simulator."""
+    env = gymnasium.make(environment).unwrapped
+    env.reset(seed=seed)
+    theirs = []
+    for action in actions.tolist():
+        with warnings.catch_warnings():  # CartPole says once that it is over
+            warnings.simplefilter("ignore")
+            observation, _, over, _, _ = env.step(action)
+        theirs.append((np.array(env.state, np.float64), observation.astype(np.float64), over))
+    env.close()
+    simulator = simulator_for(Environment(environment))
+    starts = simulator.starts([seed])
+    states = np.empty((len(actions), starts.states.shape[1]))
+    observations = np.empty((len(actions), starts.observations.shape[1]))
+    ends = np.empty(len(actions), np.int64)
+    _simulators.run_actions(
+        simulator.kind,
+        starts.states[0],
+        starts.observations[0],
+        actions,
+        *simulators.numpy_loops(),
+        2.0,
+        states,
+        observations,
+        ends,
+    )
+    return [np.array(column) for column in zip(*theirs, strict=True)], (states, observations, ends)
+
+
+@pytest.mark.parametrize("environment", IDS)
+@pytest.mark.parametrize("hold", [1, 25])
+def test_long_trajectories_have_the_same_bits(environment, hold):
+    """Random actions, each held for a while; CartPole goes on far beyond its end, where angles are large."""
+    rng = np.random.default_rng(hold)
+    length = 300 if environment == "CartPole-v1" else 3000
+    for seed in range(8 if environment == "CartPole-v1" else 2):
+        actions = np.repeat(rng.integers(0, len(RANGES[environment][1]), length), hold)[:length]
+        theirs, ours = trajectory(environment, actions, seed)
+        for expected, found in zip(theirs, ours, strict=True):
+            assert np.array_equal(bits(found), bits(expected))
+        assert len(np.unique(ours[0][:, 0])) > length // 20  # it did move
+
+
+@pytest.mark.parametrize("environment", IDS)
+def test_episodes_start_where_gymnasium_resets_to(environment):
+    simulator = simulator_for(Environment(environment))
+    seeds = [0, 1, 12345, 2**31, 2**40]
+    starts = simulator.starts(seeds)
+    env = gymnasium.make(environment)
+    assert starts.seeds == tuple(seeds)
+    assert np.array_equal(starts.observations, [env.reset(seed=seed)[0] for seed in seeds])
+    assert simulator.max_steps == env.spec.max_episode_steps
+
+
+@pytest.mark.parametrize("environment", IDS)
+def test_two_threads_return_what_one_does(environment):
+    trees, seeds = sample_of_trees(environment, 30, seed=3), range(20)
+    alone = compiled_returns(environment, trees, seeds)
+    assert np.array_equal(compiled_returns(environment, trees, seeds, threads=2), alone)
+    assert np.array_equal(compiled_returns(environment, trees, seeds, threads=3), alone)
+    assert len(np.unique(alone)) > 10
+    for some in (1, 2, 3):
+        few = compiled_returns(environment, trees[:some], seeds[:1], threads=4)
+        assert np.array_equal(few, alone[:some, :1])
+
+
+@pytest.mark.parametrize("environment", IDS)
+def test_a_tree_returns_the_same_in_any_company_and_order(environment):
+    trees = sample_of_trees(environment, 12, seed=4)
+    simulator = simulator_for(Environment(environment))
+    starts, forest = simulator.starts(range(6)), Forest.of(trees)
+    expected = compiled_returns(environment, trees, range(6))
+    rng = np.random.default_rng(0)
+    tree_of, start = rng.integers(0, 12, 200), rng.integers(0, 6, 200)
+    assert np.array_equal(simulator.returns(forest, starts, tree_of, start), expected[tree_of, start])
+
+
+@pytest.mark.parametrize("environment", IDS)
+def test_visits_are_what_a_count_in_python_gives(environment):
+    simulator = simulator_for(Environment(environment))
+    seeds = range(3)
+    trees = [policy for policy in sample_of_trees(environment, 8, seed=5) if len(policy) > 1]
+    env = gymnasium.make(environment, disable_env_checker=True)
+    for policy in trees:
+        visits = np.zeros(len(policy), np.int64)
+        order = np.arange(len(seeds))
+        simulator.returns(Forest.of([policy]), simulator.starts(seeds), order * 0, order, visits=visits)
+        counted, parents = np.zeros(len(policy), np.int64), policy.parents()
+        for seed in seeds:
+            observation, _ = env.reset(seed=seed)
+            over = False
+            while not over:
+                node = int(policy.leaves_of(observation[None])[0])
+                observation, _, terminated, truncated, _ = env.step(policy.jump[node])
+                over = terminated or truncated
+                while node >= 0:
+                    counted[node] += 1
+                    node = parents[node]
+        assert visits.tolist() == counted.tolist()
+        assert np.array_equal(node_shares(policy, environment, seeds), counted / counted[0])
+
+
+# ------------------------------------------------------------------------------------- elementary functions
+
+
+def test_squares_are_those_of_the_c_library_and_not_always_products():
+    rng = np.random.default_rng(0)
+    ordinary = rng.uniform(-30, 30, 1_500_000)
+    wide = np.ldexp(rng.uniform(1, 2, 500_000), rng.integers(-500, 500, 500_000))
+    tiny = np.ldexp(rng.uniform(1, 2, 100_000), rng.integers(-1074, -480, 100_000))
+    special = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        5e-324,
+        2.2250738585072014e-308,
+        1.3407807929942596e154,
+        math.inf,
+        math.nan,
+    ]
+    x = np.concatenate([ordinary, wide, tiny, special])
+    expected = np.array([math.pow(number, 2.0) for number in x.tolist()])
+    found = _simulators.powers_of_two(x, 2.0)
+    nan = np.isnan(expected)
+    assert np.array_equal(nan, np.isnan(found))
+    assert np.array_equal(bits(found[~nan]), bits(expected[~nan]))
+
+
+def test_some_squares_of_the_c_library_differ_from_the_product():
+    """If they never did, the test above would say nothing about the second branch of power_of_two."""
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-30, 30, 2_000_000)
+    differ = np.array([math.pow(number, 2.0) for number in x.tolist()]) != x * x
+    if platform.libc_ver()[0] != "glibc" and not differ.any():
+        pytest.skip("the C library of this machine rounds pow(x, 2) as x * x")
+    assert differ.sum() > 100
+    assert np.array_equal(
+        _simulators.powers_of_two(x[differ], 2.0), [math.pow(number, 2.0) for number in x[differ].tolist()]
+    )
+
+
+@pytest.mark.parametrize(
+    ("ufunc", "compiled"), [(np.cos, _simulators.cosines), (np.sin, _simulators.sines)], ids=["cos", "sin"]
+)
+def test_numpys_own_loop_gives_numpys_values(ufunc, compiled):
+    rng = np.random.default_rng(0)
+    x = np.concatenate(
+        [rng.uniform(-10, 10, 200_000), rng.uniform(-1e6, 1e6, 50_000), [0.0, -0.0, math.pi, 1e300, 5e-324]]
+    )
+    one_by_one = np.array([ufunc(number) for number in x[-1000:]])
+    assert np.array_equal(bits(compiled(x, loop_address(ufunc))), bits(ufunc(x)))
+    assert np.array_equal(bits(compiled(x[-1000:], loop_address(ufunc))), bits(one_by_one))
+
+
+def test_the_loops_that_are_chosen_give_numpys_values():
+    x = np.random.default_rng(7).uniform(-50, 50, 200_000)
+    cosine_loop, sine_loop = numpy_loops()
+    assert np.array_equal(_simulators.cosines(x, cosine_loop), np.cos(x))
+    assert np.array_equal(_simulators.sines(x, sine_loop), np.sin(x))
+
+
+@pytest.mark.parametrize("environment", IDS)
+def test_by_numpys_loops_the_returns_are_the_same(environment, monkeypatch):
+    trees, seeds = sample_of_trees(environment, 16, seed=6), range(5)
+    expected = compiled_returns(environment, trees, seeds)
+    simulator_for.cache_clear()
+    monkeypatch.setattr(simulators, "numpy_loops", lambda: (loop_address(np.cos), loop_address(np.sin)))
+    assert np.array_equal(compiled_returns(environment, trees, seeds), expected)
+    assert len(np.unique(expected)) > 5
+
+
+def test_loops_of_another_function_are_noticed(monkeypatch):
+    """The addresses do reach the kernels: with sine and cosine swapped nothing fits any more."""
+    monkeypatch.setattr(simulators, "numpy_loops", lambda: (loop_address(np.sin), loop_address(np.cos)))
+    for environment in ("CartPole-v1", "Acrobot-v1"):
+        with pytest.warns(UserWarning, match=f"the compiled {environment} differs"):
+            assert simulator_for(Environment(environment)) is None
+
+
+# ------------------------------------------------------------------------------------- when it is not used
+
+
+def test_no_simulator_for_other_environments_or_for_arguments():
+    assert simulator_for(Environment("LunarLander-v3")) is None
+    assert simulator_for(Environment("CartPole-v1", (("sutton_barto_reward", True),))) is None
+    assert simulator_for(Environment("MountainCar-v0", (("goal_velocity", 0.01),))) is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"entry_point": "gymnasium.envs.classic_control.acrobot:AcrobotEnv"},
+        {"kwargs": {"sutton_barto_reward": True}},
+        {"max_episode_steps": None},
+        {
+            "additional_wrappers": (
+                gymnasium.wrappers.TransformReward.wrapper_spec(func=lambda reward: 2 * reward),
+            )
+        },
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_no_simulator_for_an_id_that_was_registered_anew(changed, monkeypatch):
+    spec = gymnasium.spec("CartPole-v1")
+    settings = {"entry_point": spec.entry_point, "max_episode_steps": 500, **changed}
+    new = gymnasium.envs.registration.EnvSpec("CartPole-v1", **settings)
+    monkeypatch.setitem(gymnasium.registry, "CartPole-v1", new)
+    assert simulator_for(Environment("CartPole-v1")) is None
+
+
+def test_another_step_limit_of_the_registry_is_kept(monkeypatch):
+    new = gymnasium.envs.registration.EnvSpec("CartPole-v1", ENTRY["CartPole-v1"], max_episode_steps=37)
+    monkeypatch.setitem(gymnasium.registry, "CartPole-v1", new)
+    assert simulator_for(Environment("CartPole-v1")).max_steps == 37
+    balancing = tree(decision(2, 0.0, decision(3, 0.5, 0, 1), decision(3, -0.5, 0, 1)))
+    assert balancing.evaluate("CartPole-v1", range(3)).tolist() == [37.0] * 3
+
+
+@pytest.mark.parametrize("environment", IDS)
+def test_a_simulator_that_differs_by_one_bit_is_not_used(environment, monkeypatch):
+    right = _simulators.run_actions
+
+    def slightly_wrong(*arguments):
+        right(*arguments)
+        states = arguments[-3]
+        states[len(states) // 2, 0] = np.nextafter(states[len(states) // 2, 0], np.inf)
+
+    monkeypatch.setattr(_simulators, "run_actions", slightly_wrong)
+    with pytest.warns(UserWarning, match=f"the compiled {environment} differs .*through Gymnasium"):
+        assert simulator_for(Environment(environment)) is None
+
+
+def test_without_its_simulator_an_environment_gives_the_same_returns(monkeypatch):
+    policy = sensible_tree(np.random.default_rng(0), "CartPole-v1")
+    expected = policy.evaluate("CartPole-v1", range(4))
+    simulator_for.cache_clear()
+    monkeypatch.setattr(simulators, "_is_exact", lambda simulator: False)
+    with pytest.warns(UserWarning, match="differs"):
+        assert np.array_equal(policy.evaluate("CartPole-v1", range(4)), expected)
+    naive = plain_return(gymnasium.make("CartPole-v1"), policy.to_dict(), 3)
+    assert expected[3] == naive
+
+
+def test_the_naive_reader_and_the_forest_see_the_same_nodes():
+    trees = sample_of_trees("Acrobot-v1", 10, seed=8)
+    forest = Forest.of(trees)
+    assert len(forest) == 10
+    assert forest.offset.tolist() == np.cumsum([0, *map(len, trees)]).tolist()
+    x = np.random.default_rng(0).uniform(-1, 1, 6)
+    for m, policy in enumerate(trees):
+        part = slice(forest.offset[m], forest.offset[m + 1])
+        assert forest.feature[part].tolist() == list(policy.feature)
+        assert forest.jump[part].tolist() == list(policy.jump)
+        assert policy.act(x) == naive_action(policy.to_dict(), x)

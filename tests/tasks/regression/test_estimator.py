@@ -1,0 +1,199 @@
+"""DisCoRegressor as scikit-learn's users meet it."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pandas
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from discodso import Design, DisCoRegressor
+from discodso.base.errors import DeclarationError
+from discodso.tasks.regression.expression import Expression
+from discodso.tasks.regression.front import Candidate, choose, undominated
+from discodso.tasks.regression.model_choice import widened
+from discodso.tasks.regression.operators import Operator
+from discodso.tasks.regression.polish import polish
+from discodso.tasks.regression.prune import prune, shorter
+
+
+@parametrize_with_checks([DisCoRegressor(max_calls=1000, random_state=0)])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+def law(rows=80, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pandas.DataFrame(rng.uniform(0.5, 3, (rows, 2)), columns=["speed", "mass"])
+    return frame, 0.5 * frame["mass"] * frame["speed"] ** 2
+
+
+SMALL = DisCoRegressor(max_calls=5000, random_state=0)
+
+
+def test_a_law_is_found_named_and_exported():
+    X, y = law()
+    model = clone(SMALL).fit(X, y)
+    assert model.score(X, y) > 0.999
+    assert "speed" in str(model)
+    assert "mass" in model.latex()
+    assert {str(s) for s in model.sympy().free_symbols} <= {"speed", "mass"}
+    names: dict = {}
+    exec(model.export("python"), names)  # our own text
+    got = [names["predict"](*row) for row in X.to_numpy().tolist()]
+    np.testing.assert_allclose(got, model.predict(X), rtol=1e-9)
+    assert "double predict" in model.export("c")
+    with pytest.raises(DeclarationError, match="language"):
+        model.export("fortran")
+
+
+def test_the_front_falls_and_its_choice_is_marked():
+    X, y = law()
+    model = clone(SMALL).fit(X, y + np.random.default_rng(1).normal(0, 0.1, len(y)))
+    front = model.front_
+    assert isinstance(front, pandas.DataFrame)
+    assert front["complexity"].is_monotonic_increasing
+    assert front["loss"].is_monotonic_decreasing
+    assert front["chosen"].sum() == 1
+    assert front["validation_loss"].notna()[front["chosen"]].all()
+    assert 4750 < model.calls_ <= 5000  # the choice costs some, too
+
+
+def test_same_seed_same_model_and_pickles_predict_alike():
+    X, y = law()
+    first, second = (clone(SMALL).fit(X, y) for _ in range(2))
+    assert first.expression_ == second.expression_
+    again = pickle.loads(pickle.dumps(first))
+    np.testing.assert_array_equal(again.predict(X), first.predict(X))
+    assert str(again) == str(first)
+
+
+def test_pipelines_and_grid_search():
+    X, y = law(40)
+    pipeline = make_pipeline(StandardScaler(), DisCoRegressor(max_calls=500, random_state=0))
+    grid = GridSearchCV(pipeline, {"discoregressor__max_length": [5, 12]}, cv=2).fit(X, y)
+    assert grid.best_score_ > 0
+
+
+def test_warm_start_goes_on():
+    X, y = law()
+    y = np.sin(3 * X["speed"]) + y
+    model = DisCoRegressor(max_calls=1500, random_state=0, warm_start=True, selection="accuracy").fit(X, y)
+    before = min(c.loss for c in model.candidates_)
+    method = model._disco
+    model.fit(X, y)
+    assert model._disco is method
+    assert method.updates > 20
+    assert min(c.loss for c in model.candidates_) <= before
+
+
+def test_time_limit_and_paper_protocol():
+    X, y = law()
+    quick = DisCoRegressor(max_calls=10_000_000, max_time=1.0, random_state=0).fit(X, y)
+    assert quick.calls_ < 10_000_000
+    plain = DisCoRegressor(max_calls=2000, polish=False, scaled=False, random_state=0).fit(X, y)
+    assert plain.calls_ == 1900  # nothing was left to fit
+
+
+def test_models_that_are_not_finite_outside_are_passed_over():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.1, 2, (100, 1))
+    y = np.log(X[:, 0])
+    careful = DisCoRegressor(max_calls=3000, random_state=0).fit(X, y)
+    bold = DisCoRegressor(max_calls=3000, random_state=0, must_extrapolate=False).fit(X, y)
+    assert np.isfinite(careful.predict(widened(X))).all()  # inputs that are never negative stay so
+    assert careful.score(X, y) > 0.99
+    assert bold.score(X, y) > 0.9999
+
+
+def test_operators_metrics_and_ranges_of_ones_own():
+    X, y = law()
+    root = Operator("cbrt", 1, np.cbrt)
+    model = DisCoRegressor(
+        ("add", "mul", root, "const"), max_calls=1000, const_range=(0.0, 1.0), random_state=0
+    )
+    model.fit(X, np.cbrt(y))
+    assert model.score(X, np.cbrt(y)) > 0.5
+    worst = DisCoRegressor(max_calls=1000, metric=lambda y, p, w: -float(np.abs(y - p).max()), random_state=0)
+    assert math.isfinite(worst.fit(X, y).score(X, y))
+    absolute = DisCoRegressor(max_calls=1000, metric="mae", random_state=0).fit(X, y)
+    assert absolute.score(X, y) > 0.3
+
+
+def test_constant_targets_and_single_rows():
+    X = np.arange(10.0)[:, None]
+    constant = DisCoRegressor(max_calls=300, random_state=0).fit(X, np.full(10, 4.0))
+    np.testing.assert_allclose(constant.predict(X), 4.0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"max_calls": 0}, "max_calls"),
+        ({"max_time": -1}, "max_time"),
+        ({"selection": "best"}, "selection"),
+        ({"metric": "rmse"}, "metric"),
+        ({"library": ("sinh", "const")}, "unknown operator 'sinh'"),
+        ({"column_names": ("a",)}, "column_names"),
+    ],
+)
+def test_bad_settings_name_their_key(change, words):
+    X, y = law(20)
+    with pytest.raises(ValueError, match=words):
+        clone(SMALL).set_params(**change).fit(X.to_numpy(), y)
+
+
+def test_polish_never_makes_it_worse_and_counts():
+    X = np.linspace(0.1, 3, 40)[:, None]
+    y = 2.0 * np.exp(-1.3 * X[:, 0])
+    weights = np.full(40, 1 / 40)
+    start = Expression(Design.of("mul", ("const", 1.0), "exp", "mul", ("const", -1.0), "x1"), ("x1",))
+    better, calls = polish(start, X, y, weights)
+    np.testing.assert_allclose(better.constants, [2.0, -1.3], rtol=1e-6)
+    assert calls > 3
+    inside, _ = polish(start, X, y, weights, const_range=(-1.1, 1.5))
+    assert np.all((inside.constants >= -1.1) & (inside.constants <= 1.5))
+    nothing = Expression(Design.of("exp", "x1"), ("x1",))
+    assert polish(nothing, X, y, weights) == (nothing, 0)
+
+
+def test_what_carries_nothing_is_cut_out():
+    X = np.random.default_rng(0).uniform(0.5, 3, (60, 2))
+    y = 2.5 * X[:, 0] / X[:, 1]
+    weights = np.full(60, 1 / 60)
+    padded = Expression.parse("2.4 * (a + b - b * 1.0) / b * (a / a) + 0.001 * sin(b) - 0.002", ("a", "b"))
+    stages, calls = prune(padded, X, y, weights)
+    lengths = [len(stage) for stage in stages]
+    assert lengths == sorted(lengths, reverse=True)
+    exact = [stage for stage in stages if np.allclose(stage(X), y)]
+    assert len(exact[-1]) == 5
+    assert calls > len(stages)
+    near, fewer = prune(padded, X, y, weights, most=1.2)
+    assert near == stages[: len(near)]
+    assert len(near) < len(stages)
+    assert fewer < calls
+    assert {len(e) for e in shorter(Expression.parse("a + b", ("a", "b")))} == {1}
+
+
+def candidate(complexity, loss, validation=None, finite=True):
+    return Candidate(Expression(Design.of("x1"), ("x1",)), complexity, loss, validation, finite)
+
+
+def test_choosing_from_a_front():
+    front = [
+        candidate(1, 10, 11),
+        candidate(3, 1.0, 1.2),
+        candidate(9, 0.9, 1.21),
+        candidate(20, 0.1, 5.0, False),
+    ]
+    assert choose(front, "accuracy").complexity == 9  # the best one is not finite
+    assert choose(front, "validation").complexity == 3
+    assert choose(front, "complexity").complexity == 3
+    assert [c.complexity for c in undominated([*front, candidate(5, 2.0)])] == [1, 3, 9, 20]

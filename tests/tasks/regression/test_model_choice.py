@@ -1,0 +1,205 @@
+"""Which model comes of a search: simplification, cross-validation, and the choice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from discodso import DisCoSettings, PolicySettings
+from discodso.tasks.regression.expression import Expression
+from discodso.tasks.regression.expression_space import RegressionSpace
+from discodso.tasks.regression.front import Candidate, choose, marked_finite
+from discodso.tasks.regression.model_choice import choose_model, cross_validated, expected_rewards, widened
+from discodso.tasks.regression.models import complexity, make_model, squared_loss
+from discodso.tasks.regression.simplify import simplified
+
+RNG = np.random.default_rng(0)
+
+
+def data(function, low, high, rows=60):
+    X = np.random.default_rng(1).uniform(low, high, (rows, 1))
+    return X, function(X[:, 0]), np.full(rows, 1 / rows)
+
+
+def rated(text, seen):
+    expression = Expression.parse(text, ("x",))
+    candidate = Candidate(expression, complexity(expression), squared_loss(expression, *seen))
+    return cross_validated(candidate, *seen)
+
+
+# ---------------------------------------------------------------------------------------------- simplification
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("2 + (3 + x)", 3),
+        ("2 * (3 * x)", 3),
+        ("2 + 3 * (4 + sin(x))", 6),
+        ("x - 2 + 5", 3),
+        ("x / 4 * 2", 3),
+        ("exp(1 + 2) * x", 3),
+        ("1 * x + 0", 1),
+        ("2 - x", 3),
+        ("log(0 - 1) * x", 6),
+        ("2 * sqrt(3 * x) * (4 * x)", 6),
+        ("(2 * x)^2 / (4 * sin(x))", 5),
+        ("3 / (2 * x)", 3),
+        ("x * (3 / (x * sin(x)))", 8),
+        ("2 * exp(1 + x)", 4),
+        ("2 + log(3 * x)", 4),
+        ("2 * exp(3 + log(sqrt(x)^2))", 3),
+        ("log(exp(x) * 2)", 3),
+        ("x - -2 * sin(x)", 6),
+        ("1e200 * x * (1e200 * x)", 7),
+        ("(1e200 * x)^2", 4),
+        ("exp(900 + x)", 4),
+        ("sqrt(-2 * x)", 4),
+        ("x / (0 * x)", 5),
+    ],
+)
+def test_numbers_are_worked_out_and_gathered(text, tokens):
+    expression = Expression.parse(text, ("x",))
+    short = simplified(expression)
+    X = RNG.uniform(-2, 2, (20, 1))
+    before, after = expression(X), short(X)
+    defined = ~np.isnan(before)
+    np.testing.assert_allclose(after[defined], before[defined], rtol=1e-12)
+    assert "sqrt" in text or "log" in text or np.isnan(after[~defined]).all()
+    assert len(short) <= tokens
+
+
+def test_simplification_changes_no_value():
+    space = RegressionSpace().build(2)
+    designs = DisCoSettings(policy=PolicySettings(units=4)).build(space, 0).ask(200)
+    X = RNG.uniform(-2, 2, (30, 2))
+    shorter, close = 0, []
+    for design in designs:
+        expression = Expression(design, ("a", "b"))
+        short = simplified(expression)
+        assert len(short) <= len(expression)
+        shorter += len(short) < len(expression)
+        before, after = expression(X), short(X)
+        # Rounding is blown up where a function is steep: a hair's breadth beside it is another value, too.
+        beside = expression(X * (1 + 1e-12))
+        tame = np.isclose(beside, before, rtol=0, atol=1e-8) & (np.abs(before) < 1e6)
+        close.extend(np.isclose(after[tame], before[tame], rtol=1e-5, atol=1e-5).tolist())
+    assert len(close) > 1000
+    assert (
+        np.mean(close) > 0.999
+    )  # single ones differ all the same, where nearly equal numbers are subtracted
+    assert shorter > 20
+
+
+# ------------------------------------------------------------------------------------------------------ errors
+
+
+def test_leaving_one_out_is_exact_for_a_line():
+    X, y, weights = data(lambda x: np.sin(3 * x), 0, 2, rows=12)
+    slope, offset = np.polyfit(X[:, 0], y, 1).tolist()
+    found = rated(f"{offset!r} + {slope!r} * x", (X, y, weights))
+    errors = []
+    for row in range(12):
+        rest = np.arange(12) != row
+        line = np.polyfit(X[rest, 0], y[rest], 1)
+        errors.append((np.polyval(line, X[row, 0]) - y[row]) ** 2)
+    assert found.validation_loss == pytest.approx(np.mean(errors))
+    assert found.validation_loss > found.loss
+
+
+def test_rows_reach_twice_as_far_and_keep_their_signs():
+    X = np.column_stack((RNG.uniform(0, 3, 50), RNG.uniform(-2, 2, 50), RNG.uniform(100, 110, 50)))
+    wide = widened(X)
+    assert wide[:, 0].min() >= 0
+    assert wide[:, 0].max() == pytest.approx(2 * X[:, 0].max())
+    assert wide[:, 1].min() == pytest.approx(2 * X[:, 1].min())
+    reach = X[:, 2].max() - X[:, 2].min()
+    assert wide[:, 2].max() - wide[:, 2].min() == pytest.approx(2 * reach)
+    assert len(wide) >= 400
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_rows_outside_keep_a_sign_that_the_data_keep(sign):
+    X = sign * np.array([[1.0, 4.0, 0.0], [5.0, 5.0, 5.0]])
+    wide = np.abs(widened(X))
+    # The first would cross 0, and goes to a quarter of its end; the second would not; the third begins at 0.
+    np.testing.assert_allclose(wide.min(axis=0), [0.25, 3.5, 0.0])
+    np.testing.assert_allclose(wide.max(axis=0), [8.25, 5.5, 10.0])
+    assert marked_finite(
+        rated("sqrt(x)", (np.abs(X[:, :1]), X[:, 1], np.full(2, 0.5))), np.abs(X[:, :1])
+    ).finite
+
+
+# ------------------------------------------------------------------------------------------------------ choice
+
+
+def test_models_that_run_away_or_end_outside_are_passed_over():
+    seen = data(lambda x: np.sqrt(x + 0.01) + 0.001 * np.sin(40 * x), 0, 2)
+    sane = rated("1.414 * sqrt(0.5 * x + 0.005)", seen)
+    # Both fit a little better than the sane one, and are something else outside.
+    ends = rated("1.414 * sqrt(0.5 * x + 0.005) + 0.001 * sin(40 * x) + 0.0001 * sqrt(2.5 - x)", seen)
+    runs = rated("1.414 * sqrt(0.5 * x + 0.005) + 0.0009 * sin(40 * x) + exp(9 * (x - 3))", seen)
+    others = [rated(f"1.414 * sqrt(0.5 * x + {c})", seen) for c in (0.004, 0.006)]
+    assert ends.loss < sane.loss
+    chosen = choose_model([ends, runs, sane, *others], *seen)
+    assert chosen not in (ends, runs)
+    assert choose([ends, sane], "accuracy") is ends
+    assert choose_model([ends, sane], *seen, widen=False) is ends  # inside it is the better one
+
+
+def test_the_exact_one_is_chosen_and_of_equals_the_shorter():
+    seen = data(lambda x: 2.0 * x**2, -1, 1)
+    exact, longer = rated("2.0 * x^2", seen), rated("2.0 * x^2 + 0.0 * sin(x)", seen)
+    near = rated("1.9 * x^2 + 0.03", seen)
+    assert choose_model([longer, near, exact], *seen) is exact
+
+
+def test_expected_rewards_by_hand():
+    predictions = np.array([[0.0, 1.0, 2.0], [0.0, 1.0, np.nan], [0.0, 1.0, 2.0]])
+    got = expected_rewards(predictions, np.zeros(3), np.zeros(3))
+    # The second is not defined on a row of the others, and as the truth has the first two rows only.
+    np.testing.assert_allclose(got, [1.0, 1 / 3, 1.0])
+
+
+def test_models_of_one_length_share_the_weight_of_that_length():
+    flat, steep = [0.0, 1.0, 2.0], [0.0, 1.0, 4.0]
+    apart = 1 / (1 + np.mean([0, 0, 4]) / np.var(flat)), 1 / (1 + np.mean([0, 0, 4]) / np.var(steep))
+    got = expected_rewards(np.array([flat, steep, steep]), np.zeros(3), np.zeros(3))
+    np.testing.assert_allclose(got[:2], [1 / 3 + 2 / 3 * apart[1], 2 / 3 + 1 / 3 * apart[0]])
+    weights = 1 / (1 + np.exp(-0.1)), 1 / (1 + np.exp(0.1))  # one of length 4, two of length 5
+    got = expected_rewards(np.array([flat, steep, steep]), np.zeros(3), np.array([4.0, 5.0, 5.0]))
+    np.testing.assert_allclose(got[0], weights[0] + weights[1] * apart[1])
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.1])
+def test_what_only_fits_the_noise_is_cut_from_the_chosen_model(noise):
+    rng = np.random.default_rng(2)
+    X = rng.uniform(1, 5, (200, 3))
+    law = 0.5 * X[:, 0] * (X[:, 1] ** 2 + X[:, 2] ** 2)
+    seen = X, law + noise * law.std() * rng.standard_normal(200), np.full(200, 1 / 200)
+    padded = "0.01 + 0.5 * (m * ((sqrt(exp(-9.8 + -0.3 * exp(v))) + u)^2 + v^2)) + 0.002 * sin(3 * m)"
+    model = make_model([Expression.parse(padded, ("m", "v", "u"))], seen, room=1000)
+    assert len(model.expression) <= 9
+    assert model.calls <= 1000
+    wide = 2 * X
+    truth = 0.5 * wide[:, 0] * (wide[:, 1] ** 2 + wide[:, 2] ** 2)
+    assert np.mean((model.expression(wide) - truth) ** 2) < 1e-3 * truth.var()
+
+
+def test_a_model_is_made_with_no_more_calls_than_there_are():
+    seen = data(lambda x: 2.5 * np.exp(-x), 0, 2)
+    texts = ["2.4 * exp(0 - x) + 0.001 * sin(x)", "2 - x", "2.5 * exp(0 - 1.0 * x)", "log(x - 1)"]
+    found = [Expression.parse(text, ("x",)) for text in texts]
+    for room in (0, 1, 5, 40, 1000):
+        model = make_model(found, seen, room=room)
+        assert model.calls <= room
+        assert squared_loss(model.expression, *seen) < 0.02
+        complexities, losses = zip(*((c.complexity, c.loss) for c in model.front), strict=True)
+        assert list(complexities) == sorted(complexities)
+        assert list(losses) == sorted(losses, reverse=True)
+        assert model.expression in [c.expression for c in model.front]
+    assert squared_loss(model.expression, *seen) < 1e-12
+    held_out = data(lambda x: 2.5 * np.exp(-x), 0, 2, rows=20)
+    fitted = make_model(found[:2], seen, held_out, room=200, selection="validation")
+    assert 0 < fitted.calls <= 200
+    assert squared_loss(fitted.expression, *seen) < 1e-6
