@@ -6,7 +6,7 @@ REPORT := demo-report
 RUNS := $(addprefix $(REPORT)/,cartpole ladder equation bitstring)
 
 .PHONY: demo test test-browser test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression bench-executors \
-	bench-control bench-defaults bench-refinement bench-noise bench-laws bench-ablation bench-tree-settings policies reproduce clean help
+	bench-control bench-defaults bench-refinement bench-noise bench-laws bench-ablation policies reproduce clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -27,14 +27,14 @@ $(VENV)/installed-dev: $(VENV)/installed
 demo: $(VENV)/installed  ## search an equation, a tree policy, a filter and a bitstring; demo-report/report.html shows them
 	@rm -rf $(RUNS) && mkdir -p $(REPORT)
 	@echo "== A policy that people can read, for CartPole =="
-	$(BIN)/discodso policy CartPole-v1 --calls 10000 --out $(REPORT)/cartpole
+	$(BIN)/discodso policy CartPole-v1 --budget 10000 --out $(REPORT)/cartpole
 	@echo "== An L-C-R ladder filter of unknown length (examples/ladder_filter.py) =="
-	$(BIN)/python examples/ladder_filter.py --calls 20000 --plot $(REPORT)/ladder.png --out $(REPORT)/ladder
+	$(BIN)/python examples/ladder_filter.py --budget 20000 --plot $(REPORT)/ladder.png --out $(REPORT)/ladder
 	@echo "== An equation from a table (examples/data/stopping_distance.csv) =="
 	$(BIN)/discodso fit examples/data/stopping_distance.csv --target distance --plot $(REPORT)/equation.png \
 		--out $(REPORT)/equation
 	@echo "== The paper's parameterised bitstring: hidden bits and hidden numbers =="
-	$(BIN)/discodso run bitstring --length 10 --alpha 0.9 --objective f1 --calls 20000 --seed 0 \
+	$(BIN)/discodso run bitstring --length 10 --alpha 0.9 --objective f1 --budget 20000 --seed 0 \
 		--out $(REPORT)/bitstring
 	@echo "== All of it to look at: open this file in a browser =="
 	@$(BIN)/discodso report $(RUNS) --out $(REPORT)/report.html
@@ -72,7 +72,7 @@ $(VENV)/installed-baselines: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[baselines]" -c constraints.txt
 	touch $@
 
-reproduce: $(VENV)/installed-baselines  ## every table and figure of the paper, small sizes (minutes); see docs/reproduction.md
+reproduce: $(VENV)/installed-baselines  ## every table and figure of the paper, small sizes (minutes); see docs/paper.md
 	$(BIN)/discodso reproduce all --scale smoke
 
 bench: bench-engine bench-bitstring bench-expressions  ## the short benchmarks; results go to benchmarks/results/
@@ -82,7 +82,7 @@ bench-expressions: $(VENV)/installed-bench  ## the expression evaluator against 
 	$(BIN)/python benchmarks/regression_loop.py
 
 bench-regression: $(VENV)/installed  ## the paper's 45 problems, 1e6 calls each (about half an hour on 2 cores)
-	$(BIN)/discodso bench regression --problems all --calls 1000000 --seeds 1 --checkpoint 100000 \
+	$(BIN)/discodso bench regression --problems all --budget 1000000 --seeds 1 --checkpoint 100000 \
 		--out benchmarks/results/regression-paper.jsonl
 
 bench-control: $(VENV)/installed  ## tree policies: simulators against Gymnasium, racing, a whole search
@@ -102,7 +102,7 @@ $(VENV)/installed-executors: $(VENV)/installed
 	touch $@
 
 bench-bitstring: $(VENV)/installed  ## learning on the bitstring task, 5 seeds
-	$(BIN)/python benchmarks/bitstring.py
+	$(BIN)/python benchmarks/bitstring.py --again
 
 bench-defaults: $(VENV)/installed-baselines  ## the default beside the paper's settings, and what each part is worth (an hour)
 	$(BIN)/python benchmarks/defaults.py
@@ -118,11 +118,8 @@ bench-laws: $(VENV)/installed-bench  ## twenty laws from noisy tables, beside py
 
 bench-ablation: $(VENV)/installed-bench  ## regression and tree policies without each part, regression beside pyoperon (hours)
 	$(BIN)/python benchmarks/regression.py
-	$(BIN)/python benchmarks/regression.py --ablation
+	$(BIN)/python benchmarks/regression_ablation.py
 	$(BIN)/python benchmarks/trees.py
-
-bench-tree-settings: $(VENV)/installed  ## how the default for tree policies is chosen (40 minutes)
-	$(BIN)/python benchmarks/tree_settings.py
 
 clean:  ## remove what was built, the environment included
 	rm -rf $(VENV) $(REPORT) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -10,29 +10,26 @@ best of several counts (CPU time; wall time for LunarLander, whose episodes run 
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
 import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import gymnasium
 import numpy as np
+from harness import write_result
 
 from discodso import DisCo, search_policy
 from discodso.run.evaluation import child_seeds
 from discodso.tasks.policies.environments import as_environment, describe
 from discodso.tasks.policies.episodes import open_runner
+from discodso.tasks.policies.kind import default_settings
 from discodso.tasks.policies.objective import TreeObjective
-from discodso.tasks.policies.policy_search import tuned_settings
 from discodso.tasks.policies.racing import Racing
 from discodso.tasks.policies.simulators import Forest
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import SEARCH_SEEDS, search_seeds, tree_space
 
-RESULTS = Path(__file__).parent / "results" / "control.json"
 EPISODES, DEFAULT_CALLS = 100, 10_000
 COMPILED = ("CartPole-v1", "MountainCar-v0", "Acrobot-v1")
 
@@ -101,7 +98,7 @@ def compiled_call(environment: str) -> dict[str, Any]:
         ours, theirs = [], []
         for number in range(5):
             seeds = range(1_000_000 + number * EPISODES, 1_000_000 + (number + 1) * EPISODES)
-            theirs.append(timed(time.process_time, lambda seeds=seeds: plain_loop(env, policy, seeds)))  # type: ignore[misc]
+            theirs.append(timed(time.process_time, partial(plain_loop, env, policy, seeds)))
             ours.append(best_of(lambda: timed(time.process_time, call), 20))
         same = float(runner.returns(forest, tree, np.arange(EPISODES))[0].mean())
         assert same == plain_loop(env, policy, range(EPISODES))
@@ -127,13 +124,9 @@ def lunar_lander_call(workers: int) -> dict[str, Any]:
         for number in range(5):
             first = 1_000_000 + number * EPISODES
             seeds = np.arange(first, first + EPISODES)
-            theirs.append(
-                timed(
-                    time.perf_counter,
-                    lambda first=first: plain_loop(env, policy, range(first, first + EPISODES)),
-                )  # type: ignore[misc]
-            )
-            ours.append(timed(time.perf_counter, lambda seeds=seeds: runner.returns(forest, tree, seeds)))  # type: ignore[misc]
+            plain = partial(plain_loop, env, policy, range(first, first + EPISODES))
+            theirs.append(timed(time.perf_counter, plain))
+            ours.append(timed(time.perf_counter, partial(runner.returns, forest, tree, seeds)))
     return {
         "workers": workers,
         "gymnasium_seconds": round(min(theirs), 3),
@@ -146,8 +139,8 @@ def racing_cost(environment: str, updates: int) -> dict[str, Any]:
     """What racing saves and what it changes, on batches after some updates: the same seeds with and without it."""
     interface = describe(as_environment(environment))
     space = tree_space(interface)
-    settings = tuned_settings()
-    racing = Racing(share=settings.risk_factor)
+    settings = default_settings()
+    racing = Racing(share=settings.learner.risk_factor)
     seeds = search_seeds(0)
     with open_runner(interface.environment, pool=seeds) as runner:
         whole = TreeObjective(interface, space, runner, seeds, EPISODES, None)
@@ -162,7 +155,7 @@ def racing_cost(environment: str, updates: int) -> dict[str, Any]:
             designs = disco.ask()
             calls = child_seeds(np.random.SeedSequence(1), number * 100, 100)
             full, short = whole(designs, calls), raced(designs, calls)
-            keep = round(settings.risk_factor * 100)
+            keep = round(settings.learner.risk_factor * 100)
             top = set(np.argsort(-full.rewards, kind="stable")[:keep].tolist())
             kept = set(np.argsort(-short.rewards, kind="stable")[:keep].tolist())
             rows.append(
@@ -188,7 +181,7 @@ def search_speed() -> dict[str, Any]:
     found = {}
     for name, racing in (("racing", True), ("all episodes", False)):
         start = time.process_time()
-        result = search_policy("CartPole-v1", calls=5000, seed=0, racing=racing)
+        result = search_policy("CartPole-v1", budget=5000, seed=0, racing=racing)
         seconds = time.process_time() - start
         found[name] = {
             "calls_per_second": round(result.calls / result.search.seconds),
@@ -200,20 +193,13 @@ def search_speed() -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--no-write", action="store_true", help="print only")
-    arguments = parser.parse_args()
-    result: dict[str, Any] = {
-        "command": "python benchmarks/control.py",
-        "machine": f"{platform.machine()}, Python {platform.python_version()}, Gymnasium {gymnasium.__version__}",
+    result = {
         "call": {name: compiled_call(name) for name in COMPILED},
         "lunar_lander": [lunar_lander_call(workers) for workers in (1, 2)],
         "racing": {name: [racing_cost(name, updates) for updates in (0, 50)] for name in COMPILED},
         "search_on_cartpole": search_speed(),
     }
-    print(json.dumps(result, indent=1))
-    if not arguments.no_write:
-        RESULTS.write_text(json.dumps(result, indent=1) + "\n")
+    write_result("control", result, f"Gymnasium {gymnasium.__version__}")
 
 
 if __name__ == "__main__":

@@ -8,14 +8,12 @@ The public DSO code does 100 to 200 on a machine of the same kind, with 32 to 61
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from pathlib import Path
+
+from harness import write_result
 
 from discodso import DecoupledSettings, DisCoSettings
 from discodso.tasks.regression.problems import problem_task, problems
-
-RESULTS = Path(__file__).parent / "results"
 
 
 def measure(calls: int) -> dict[str, float]:
@@ -41,8 +39,5 @@ def measure(calls: int) -> dict[str, float]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--calls", type=int, default=500_000)
-    found = {"command": "python benchmarks/decoupled.py", **measure(parser.parse_args().calls)}
-    print(json.dumps(found, indent=1))
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "decoupled.json").write_text(json.dumps(found, indent=1) + "\n")
+    parser.add_argument("--budget", type=int, default=500_000)
+    write_result("decoupled", measure(parser.parse_args().calls))

@@ -1,4 +1,4 @@
-"""Why our figures differ from the paper's: the runs behind the explanations in docs/reproduction.md.
+"""Why our figures differ from the paper's: the runs behind the explanations in docs/paper.md.
 
 Part "regression", four problems (every third of those of scale small), seed 0:
   - Decoupled-GP-BFGS with 2,000,000 calls: do its expressions grow to 32 tokens, as in the paper?
@@ -8,45 +8,46 @@ Part "bitstring", f1 with alpha 0.9, 100,000 calls, seeds 0 to 2:
 Part "trees", MountainCar and Acrobot, calls of 100 episodes, seeds 0 to 2:
   - DisCo-DSO with more calls, more entropy, and priors on arity and length: what keeps it at three nodes?
 
-    python benchmarks/differences.py [PART...]      prints, and writes benchmarks/results/differences.{json,md}
+    python benchmarks/differences.py                      makes what results/differences.jsonl lacks, and its table
+    python benchmarks/differences.py --only part=trees    of one part
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-from discodso import DisCoSettings, GPSettings, PolicySettings, preset, search
-from discodso.base.files import write_atomically
+from harness import Benchmark, Key, Record, main, markdown
+
+from discodso import DisCoSettings, GPSettings, NetworkSettings, preset, search
 from discodso.baselines.decoupled import DecoupledSettings
 from discodso.baselines.random_search import RandomSettings
 from discodso.disco.method import MethodSettings
+from discodso.disco.settings import LearnerSettings
 from discodso.reproduce.scales import scale_named
 from discodso.run.result import Result
 from discodso.tasks.bitstring import bitstring
 from discodso.tasks.policies.environments import as_environment, describe
 from discodso.tasks.policies.episodes import open_runner
+from discodso.tasks.policies.kind import paper_settings
 from discodso.tasks.policies.objective import TreeObjective
-from discodso.tasks.policies.policy_search import paper_settings
 from discodso.tasks.policies.tree_space import search_seeds, tree_space, tree_task
 from discodso.tasks.regression.expression_space import Fit
 from discodso.tasks.regression.problems import problem_task, problems
 
-RESULTS = Path(__file__).parent / "results"
 PROBLEMS = scale_named("small").problems[1::3]
 LARGE = replace(preset("paper"), batch_size=1000)
 GENETIC = DecoupledSettings(GPSettings(), "bfgs")
+FASTER, ENTROPY = LearnerSettings(learning_rate=0.01), LearnerSettings(entropy_coefficient=0.1)
+GREEDY = LearnerSettings(risk_factor=0.05)
 REGRESSION: dict[str, tuple[MethodSettings, int]] = {
     "Random": (RandomSettings(batch_size=1000), 200_000),
     "DisCo-DSO, batch 1000": (LARGE, 200_000),
     "DisCo-DSO, batch 1000, longer": (LARGE, 1_000_000),
     "DisCo-DSO, batch 100, as in the tables": (replace(LARGE, batch_size=100), 200_000),
-    "DisCo-DSO, batch 1000, entropy 0.1": (replace(LARGE, entropy_coefficient=0.1), 200_000),
-    "DisCo-DSO, batch 1000, risk factor 0.05": (replace(LARGE, risk_factor=0.05), 200_000),
+    "DisCo-DSO, batch 1000, entropy 0.1": (replace(LARGE, learner=ENTROPY), 200_000),
+    "DisCo-DSO, batch 1000, risk factor 0.05": (replace(LARGE, learner=GREEDY), 200_000),
     "DisCo-DSO, default preset": (preset("default", refines=True), 200_000),
     "Decoupled-GP-BFGS, as in the tables": (GENETIC, 200_000),
     "Decoupled-GP-BFGS, longer": (GENETIC, 2_000_000),
@@ -57,8 +58,8 @@ BITSTRING: dict[str, MethodSettings] = {
     )
     for calls in (25, 200)
 }
-NARROW = PolicySettings(shift=0.5, scale=0.05)
-MORE_ENTROPY = replace(paper_settings(), entropy_coefficient=0.1)
+NARROW = NetworkSettings(shift=0.5, scale=0.05)
+MORE_ENTROPY = replace(paper_settings(), learner=ENTROPY)
 TWENTY = 20_000
 # Environment, method, priors (on arity, and on this length), calls.
 TREES: list[tuple[str, str, DisCoSettings, int | None, int]] = [
@@ -67,29 +68,27 @@ TREES: list[tuple[str, str, DisCoSettings, int | None, int]] = [
     ("MountainCar-v0", "entropy 0.1", MORE_ENTROPY, None, TWENTY),
     ("MountainCar-v0", "priors: uniform arity, about 13 nodes", paper_settings(), 13, TWENTY),
     ("MountainCar-v0", "priors and entropy 0.1", MORE_ENTROPY, 13, TWENTY),
-    ("MountainCar-v0", "learning rate 0.01", replace(paper_settings(), learning_rate=0.01), None, TWENTY),
-    ("MountainCar-v0", "scale 0.05 instead of 0.5", DisCoSettings(policy=NARROW), None, TWENTY),
+    ("MountainCar-v0", "learning rate 0.01", replace(paper_settings(), learner=FASTER), None, TWENTY),
+    ("MountainCar-v0", "scale 0.05 instead of 0.5", DisCoSettings(network=NARROW), None, TWENTY),
     (
         "MountainCar-v0",
         "scale 0.05, learning rate 0.01",
-        DisCoSettings(learning_rate=0.01, policy=NARROW),
+        DisCoSettings(learner=FASTER, network=NARROW),
         None,
         TWENTY,
     ),
     (
         "MountainCar-v0",
         "scale 0.05, priors and entropy 0.1",
-        DisCoSettings(entropy_coefficient=0.1, policy=NARROW),
+        DisCoSettings(learner=ENTROPY, network=NARROW),
         13,
         TWENTY,
     ),
-    ("Acrobot-v1", "scale 0.05 instead of 0.5", DisCoSettings(policy=NARROW), None, TWENTY),
+    ("Acrobot-v1", "scale 0.05 instead of 0.5", DisCoSettings(network=NARROW), None, TWENTY),
 ]
 
 
-def tree_row(
-    environment: str, method: DisCoSettings, typical: int | None, calls: int, seed: int
-) -> dict[str, float]:
+def tree_row(environment: str, method: DisCoSettings, typical: int | None, calls: int, seed: int) -> Record:
     """One search: the best reward, its mean over 1000 unseen seeds, its nodes, and those of the last batches."""
     interface = describe(as_environment(environment))
     space = tree_space(interface, balanced=typical is not None, typical_nodes=typical)
@@ -109,7 +108,7 @@ def tree_row(
     }
 
 
-def regression_row(method: MethodSettings, calls: int, name: str) -> dict[str, float]:
+def regression_row(method: MethodSettings, calls: int, name: str) -> Record:
     """One search: rewards and length of its best expression, and of its last batch."""
     (problem,) = problems(name)
     task = problem_task(problem)
@@ -125,7 +124,7 @@ def regression_row(method: MethodSettings, calls: int, name: str) -> dict[str, f
     }
 
 
-def last_batches(result: Result) -> dict[str, float]:
+def last_batches(result: Result) -> Record:
     """Mean reward and length of what a method proposed in the last tenth of its batches."""
     last = result.history[-max(1, len(result.history) // 10) :]
     means = [row.mean for row in last if row.mean is not None]
@@ -136,94 +135,99 @@ def last_batches(result: Result) -> dict[str, float]:
     }
 
 
-def make(part: str, runs: dict[str, Any]) -> None:
-    """Make the runs of a part that are not there yet, and write after each."""
-    own = runs.setdefault(part, {})
-    if part == "bitstring":
-        for name, method in BITSTRING.items():
-            cells = own.setdefault(name, [])
-            for seed in range(len(cells), 3):
-                found = search(bitstring(10, 0.9, "f1", seed), budget=100_000, seed=seed, method=method)
-                assert found.best is not None
-                cells.append(round(found.best.reward, 4))
-                write(runs)
-        return
-    if part == "trees":
-        for environment, name, method, typical, calls in TREES:
-            rows = own.setdefault(f"{environment}: {name}, {calls:,} calls", [])
-            for seed in range(len(rows), 3):
-                rows.append(tree_row(environment, method, typical, calls, seed))
-                print(name, seed, rows[-1], flush=True)
-                write(runs)
-        return
-    for name, (method, calls) in REGRESSION.items():
-        cells = own.setdefault(f"{name}, {calls:,} calls", {})
-        for problem in PROBLEMS:
-            if problem not in cells:
-                cells[problem] = regression_row(method, calls, problem)
-                print(name, calls, problem, cells[problem], flush=True)
-                write(runs)
+REGRESSION_ROWS = {
+    f"{name}, {calls:,} calls": (method, calls) for name, (method, calls) in REGRESSION.items()
+}
+TREE_ROWS = {
+    f"{environment}: {name}, {calls:,} calls": (environment, method, typical, calls)
+    for environment, name, method, typical, calls in TREES
+}
+BITS = "f1, alpha 0.9"
+KEYS = [
+    *(
+        {"part": "regression", "method": name, "case": problem, "seed": 0}
+        for name in REGRESSION_ROWS
+        for problem in PROBLEMS
+    ),
+    *(
+        {"part": "bitstring", "method": name, "case": BITS, "seed": seed}
+        for name in BITSTRING
+        for seed in range(3)
+    ),
+    *(
+        {"part": "trees", "method": name, "case": row[0], "seed": seed}
+        for name, row in TREE_ROWS.items()
+        for seed in range(3)
+    ),
+]
 
 
-def write(runs: dict[str, Any]) -> None:
-    """Results as JSON and Markdown."""
-    lines = ["Made by `python benchmarks/differences.py`.", ""]
-    if cells := runs.get("regression"):
-        columns = ("train", "evaluation", "length", "late mean", "late length")
-        lines += [
-            f"## Regression: means over {', '.join(PROBLEMS)}; seed 0",
-            "",
-            "Rewards and length of the best expression, and the mean reward and length of what was proposed in",
-            "the last tenth of the batches.",
-            "",
-            "| method | problems | " + " | ".join(columns) + " |",
-            "|---" * (len(columns) + 2) + "|",
-        ]
-        for name, found in cells.items():
-            if found:
-                means = [statistics.fmean(row[column] for row in found.values()) for column in columns]
-                lines.append(
-                    f"| {name} | {len(found)} | " + " | ".join(f"{mean:.3f}" for mean in means) + " |"
-                )
-        lines.append("")
-    if cells := runs.get("bitstring"):
-        lines += ["## Bitstring: f1, alpha 0.9, 100,000 calls", "", "| method | best rewards |", "|---|---|"]
-        lines += [f"| {name} | {', '.join(map(str, found))} |" for name, found in cells.items()]
-        lines.append("")
-    if cells := runs.get("trees"):
-        lines += [
-            "## Trees: DisCo-DSO, calls of 100 episodes, seeds 0 to 2",
-            "",
-            "The best reward of the search, its tree over 1000 unseen seeds and its nodes; then the mean reward",
-            "and length of what was proposed in the last tenth of the batches.",
-            "",
-            "| DisCo-DSO with | best | test | nodes | late mean | late length |",
-            "|---|---|---|---|---|---|",
-        ]
-        for name, rows in cells.items():
-            seen = [
-                ", ".join(str(row[key]) for row in rows)
-                for key in ("best", "test", "nodes", "late mean", "late length")
-            ]
-            lines.append(f"| {name} | " + " | ".join(seen) + " |")
-        lines.append("")
-    write_atomically(RESULTS / "differences.md", "\n".join(lines))
-    data = {"command": "python benchmarks/differences.py", "runs": runs}
-    write_atomically(RESULTS / "differences.json", json.dumps(data, indent=1) + "\n")
+def run(key: Key) -> Record:
+    """One search."""
+    method, seed = key["method"], key["seed"]
+    if key["part"] == "regression":
+        return regression_row(*REGRESSION_ROWS[method], key["case"])
+    if key["part"] == "trees":
+        return tree_row(*TREE_ROWS[method], seed)
+    found = search(bitstring(10, 0.9, "f1", seed), budget=100_000, seed=seed, method=BITSTRING[method])
+    assert found.best is not None
+    return {"best": round(found.best.reward, 4)}
 
 
-def main() -> None:
-    """Make what is missing."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", help="of regression, bitstring, trees; all by default")
-    options = parser.parse_args()
-    path = RESULTS / "differences.json"
-    runs = json.loads(path.read_text())["runs"] if path.exists() else {}
-    for part in options.parts or ("regression", "bitstring", "trees"):
-        make(part, runs)
-    write(runs)
-    print((RESULTS / "differences.md").read_text())
+def table(records: Sequence[Record]) -> str:
+    """A table for each part."""
+    runs: dict[tuple[str, str], list[Record]] = {}
+    for r in records:
+        runs.setdefault((r["part"], r["method"]), []).append(r)
+    parts: dict[str, list[tuple[str, list[Record]]]] = {}
+    for (part, method), own in runs.items():
+        parts.setdefault(part, []).append((method, own))
+    late = ["late mean", "late length"]
+    columns, figures = ["train", "evaluation", "length", *late], ["best", "test", "nodes", *late]
+    lines = [
+        "Made by `python benchmarks/differences.py`.",
+        "",
+        f"## Regression: means over {', '.join(PROBLEMS)}; seed 0",
+        "",
+        "Rewards and length of the best expression, and the mean reward and length of what was proposed in",
+        "the last tenth of the batches.",
+        "",
+        *markdown(
+            ["method", "problems", *columns],
+            [
+                [method, f"{len(own)}", *(f"{statistics.fmean(r[c] for r in own):.3f}" for c in columns)]
+                for method, own in parts.get("regression", [])
+            ],
+        ),
+        "",
+        "## Bitstring: f1, alpha 0.9, 100,000 calls",
+        "",
+        *markdown(
+            ["method", "best rewards"],
+            [[method, listed(own, "best")] for method, own in parts.get("bitstring", [])],
+        ),
+        "",
+        "## Trees: DisCo-DSO, calls of 100 episodes, seeds 0 to 2",
+        "",
+        "The best reward of the search, its tree over 1000 unseen seeds and its nodes; then the mean reward",
+        "and length of what was proposed in the last tenth of the batches.",
+        "",
+        *markdown(
+            ["DisCo-DSO with", *figures],
+            [
+                [method, *(listed(own, figure) for figure in figures)]
+                for method, own in parts.get("trees", [])
+            ],
+        ),
+    ]
+    return "\n".join(lines)
 
 
+def listed(records: Sequence[Record], figure: str) -> str:
+    """A figure of each run."""
+    return ", ".join(str(record[figure]) for record in records)
+
+
+BENCHMARK = Benchmark("differences", KEYS, run, table)
 if __name__ == "__main__":
-    main()
+    main(BENCHMARK, __doc__)

@@ -11,15 +11,23 @@ pass. Medians of 20 in CPU time, measured alternately so that a busy machine slo
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import platform
 import resource
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
+
+import numpy as np
+import torch
+from harness import write_result
+
+from discodso import DisCo, DisCoSettings, NoNesting, Space, Token, Tree
+from discodso.baselines.random_search import UniformStepper
+from discodso.disco.network import NetworkSettings, Policy
+from discodso.disco.sampling import sample
+from discodso.disco.training import policy_gradient_loss
+from discodso.space.replay import replay
 
 
 def memory_mb() -> float:
@@ -27,18 +35,7 @@ def memory_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-import numpy as np  # noqa: E402
-import torch  # noqa: E402
-
-from discodso import DisCo, DisCoSettings, NoNesting, Space, Token, Tree  # noqa: E402
-from discodso.baselines.random_search import UniformProposer  # noqa: E402
-from discodso.disco.network import Policy, PolicySettings  # noqa: E402
-from discodso.disco.sampling import sample  # noqa: E402
-from discodso.disco.training import policy_gradient_loss  # noqa: E402
-from discodso.space.replay import replay  # noqa: E402
-
 AFTER_IMPORT = memory_mb()
-RESULTS = Path(__file__).parent / "results" / "engine.json"
 
 
 def symbolic_space(max_length: int) -> Space:
@@ -75,7 +72,7 @@ def full_length(space: Space, policy: Policy) -> None:
 def measure(batch: int, positions: int, repeats: int, *, longest: bool = False) -> dict[str, Any]:
     """Times and ratios for one batch size and one maximum length."""
     space = symbolic_space(positions)
-    policy = Policy(space, PolicySettings(), np.random.default_rng(0))
+    policy = Policy(space, NetworkSettings(), np.random.default_rng(0))
     if longest:
         full_length(space, policy)
     rng = np.random.default_rng(1)
@@ -99,9 +96,9 @@ def measure(batch: int, positions: int, repeats: int, *, longest: bool = False) 
 
     def train() -> None:
         score = policy.score(replay(space, teachers))
-        loss = policy_gradient_loss(score, advantages, DisCoSettings().entropy_coefficient)
+        loss = policy_gradient_loss(score, advantages, DisCoSettings().learner.entropy_coefficient)
         optimiser.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
 
     def draw() -> None:
@@ -137,7 +134,7 @@ def uniform_sampling(repeats: int) -> float:
     """Milliseconds to draw 1000 designs without any network: the cost of rules and bookkeeping alone."""
     space = symbolic_space(32)
     rng = np.random.default_rng(2)
-    proposer = UniformProposer(space)
+    proposer = UniformStepper(space)
     return medians(repeats, lambda: sample(space, proposer, 1000, rng))[0]
 
 
@@ -154,7 +151,7 @@ def main() -> None:
         measure(1000, 64, repeats, longest=True),
         measure(4000, 32, repeats, longest=True),
     ]
-    columns = ("batch", "max_length", "mean_length", "sampling_ms", "lstm_forward_ms", "sampling_ratio")
+    columns = ["batch", "max_length", "mean_length", "sampling_ms", "lstm_forward_ms", "sampling_ratio"]
     columns += ("training_ms", "lstm_forward_backward_ms", "training_ratio")
     print("  ".join(columns))
     for row in rows:
@@ -172,8 +169,6 @@ def main() -> None:
     print(f"rules and bookkeeping without a network, 1000 designs: {rules:.1f} ms")
     print(f"memory over the import, batch 1000, length 32: {memory:.0f} MB")
     result = {
-        "command": "python benchmarks/engine.py",
-        "machine": f"{platform.machine()}, Python {platform.python_version()}, torch {torch.__version__}",
         "threads": 1,
         "repeats": repeats,
         "time": "CPU, median",
@@ -182,7 +177,7 @@ def main() -> None:
         "rules_only_ms": round(rules, 2),
         "memory_over_import_mb": round(memory),
     }
-    RESULTS.write_text(json.dumps(result, indent=1) + "\n")
+    write_result("engine", result, f"torch {torch.__version__}", shown=False)
 
 
 if __name__ == "__main__":

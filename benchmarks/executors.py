@@ -2,8 +2,8 @@
 
 Serial, two worker processes, a Dask scheduler with two workers in processes of their own, and Ray with two local
 nodes. A computing objective does a fixed number of rounds of hashing, set so that one takes 5 ms of CPU time here;
-a waiting one sleeps, as if a simulator elsewhere did the work. Then what asking ahead (`overlap`) saves and costs,
-and the overhead of the evaluator for a batch objective that costs nothing.
+a waiting one sleeps, as if a simulator elsewhere did the work. Then the overhead of the evaluator for a batch
+objective that costs nothing.
 
     python benchmarks/executors.py         prints, and writes benchmarks/results/executors.json and executors.md
 """
@@ -24,14 +24,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import RESULTS, write_result
 
-from discodso import DisCoSettings, OpenSequence, PolicySettings, RandomSettings, Space, Task, Token, search
+from discodso import OpenSequence, RandomSettings, Space, Task, Token, search
+from discodso.base.files import write_atomically
 from discodso.baselines.random_search import RandomSearch
 from discodso.run.evaluation import Evaluator
 from discodso.run.executors.kinds import Dask, Processes, Ray
-from discodso.tasks.bitstring import bitstring
 
-RESULTS = Path(__file__).parent / "results"
 OBJECTIVES = ("computing", "waiting")
 MILLISECONDS = 5.0
 SPACE = Space([Token("v", range=(0, 1)), Token("w", range=(0, 1)), Token("d")], OpenSequence(1, 6))
@@ -170,40 +170,9 @@ def batch_overhead(designs: int = 100_000) -> float:
     return (time.process_time() - started) / designs * 1e6
 
 
-def overlap_times(milliseconds: float, waiting: bool, designs: int = 2000) -> dict[str, Any]:
-    """Wall seconds of DisCo on two processes, without and with asking ahead."""
-    seconds = milliseconds / 1000
-    task = Task(SPACE, Waiting(seconds) if waiting else Hashing(rounds_for(seconds)))
-    found: dict[str, Any] = {"objective": "waiting" if waiting else "computing", "designs": designs}
-    with Processes(2) as executor:
-        search(task, budget=200, method=DisCoSettings(), executor=executor)
-        for overlap in (False, True):
-            started = time.perf_counter()
-            search(task, budget=designs, method=DisCoSettings(), executor=executor, overlap=overlap)
-            found["overlap" if overlap else "plain"] = round(time.perf_counter() - started, 2)
-    return found
-
-
-def overlap_rewards(calls: int = 5000, seeds: int = 10) -> dict[str, Any]:
-    """Best rewards on the bitstring without and with asking ahead: the policy learns a batch later then."""
-    method = DisCoSettings(learning_rate=0.006, policy=PolicySettings(learn_scale=True))
-    found: dict[str, Any] = {"task": "bitstring, T = 10, f1, alpha 0.9", "calls": calls, "seeds": seeds}
-    for overlap in (False, True):
-        best = []
-        for seed in range(seeds):
-            result = search(bitstring(10, seed=seed), budget=calls, seed=seed, method=method, overlap=overlap)
-            assert result.best is not None
-            best.append(result.best.reward)
-        found["overlap" if overlap else "plain"] = [
-            round(float(np.mean(best)), 4),
-            round(float(np.std(best, ddof=1) / np.sqrt(seeds)), 4),
-        ]
-    return found
-
-
 def written(found: dict[str, Any]) -> str:
     """The results as Markdown."""
-    lines = [f"`{found['command']}` on {found['machine']['processors']} processors."]
+    lines = [f"`python benchmarks/executors.py` on {found['machine']['processors']} processors."]
     for table in (found[what] for what in OBJECTIVES if what in found):
         lines += [
             "",
@@ -216,24 +185,6 @@ def written(found: dict[str, Any]) -> str:
             f"| {r['executor']} | {r['workers']} | {r['wall_seconds']} | {r['speedup']} | "
             f"{r['overhead_microseconds']} | {'yes' if r['same_result'] else 'NO'} | {r['load_before']} |"
             for r in table["rows"]
-        ]
-    if "overlap" in found:
-        times, learned = found["overlap"]["times"], found["overlap"]["rewards"]
-        usual, ahead = (f"{mean:.4f} ± {error:.4f}" for mean, error in (learned["plain"], learned["overlap"]))
-        lines += [
-            "",
-            "Asking ahead (`overlap=True`), DisCo on two processes, designs of 5 ms:",
-            "",
-            "| objective | designs | wall s, as usual | wall s, asking ahead | speed-up |",
-            "|---|---|---|---|---|",
-            *(
-                f"| {r['objective']} | {r['designs']} | {r['plain']} | {r['overlap']} | "
-                f"{r['plain'] / r['overlap']:.2f} |"
-                for r in times
-            ),
-            "",
-            f"What learning a batch later costs: mean best reward {usual} as usual, {ahead} asking ahead "
-            f"({learned['task']}, {learned['calls']} calls, {learned['seeds']} seeds).",
         ]
     lines += [
         "",
@@ -254,14 +205,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--designs", type=int, default=4000)
     parser.add_argument("--kinds", default="serial,processes,dask,ray")
-    parser.add_argument(
-        "--parts", default="computing,waiting,overlap,evaluator", help="computing needs quiet"
-    )
+    parser.add_argument("--parts", default="computing,waiting,evaluator", help="computing needs quiet")
     parser.add_argument("--dry", action="store_true", help="write nothing")
     given = parser.parse_args()
     file = RESULTS / "executors.json"
     found: dict[str, Any] = json.loads(file.read_text()) if file.exists() and not given.dry else {}
-    found["command"] = "python benchmarks/executors.py"
     found["machine"] = {
         "processors": os.cpu_count(),
         "system": platform.system(),
@@ -270,14 +218,11 @@ def main() -> None:
     for part in given.parts.split(","):
         if part in OBJECTIVES:
             found[part] = measure(given.designs, MILLISECONDS, given.kinds.split(","), part == "waiting")
-        elif part == "overlap":
-            times = [overlap_times(MILLISECONDS, what == "waiting") for what in OBJECTIVES]
-            found[part] = {"times": times, "rewards": overlap_rewards()}
         else:
             found[part] = {"microseconds": round(batch_overhead(), 3)}
         if not given.dry:
-            file.write_text(json.dumps(found, indent=1) + "\n")
-            file.with_suffix(".md").write_text(written(found))
+            write_result("executors", found, shown=False)
+            write_atomically(file.with_suffix(".md"), written(found))
     print(written(found))
 
 

@@ -10,31 +10,28 @@ discodso in float64. Best of several, CPU time.
 
 from __future__ import annotations
 
-import json
-import platform
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import write_result
 
-from discodso.baselines.random_search import UniformProposer
+from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
 from discodso.space.design import DesignBatch
 from discodso.tasks.regression.evaluator import Program
+from discodso.tasks.regression.export import text
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.expression_export import text
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace
 
-RESULTS = Path(__file__).parent / "results" / "expressions.json"
 COUNT, MEAN_LENGTH = 1000, 15
 
 
 def random_expressions() -> tuple[Program, DesignBatch]:
     """1000 expressions whose mean length is 15, from a larger random sample."""
     space = RegressionSpace(min_length=4, max_length=32, trigonometry=False).build(2)
-    drawn = sample(space, UniformProposer(space), 8 * COUNT, np.random.default_rng(0)).designs
+    drawn = sample(space, UniformStepper(space), 8 * COUNT, np.random.default_rng(0)).designs
     chosen: list[int] = []
     total = 0
     for row, length in enumerate(drawn.lengths.tolist()):
@@ -106,14 +103,12 @@ def main() -> None:
     for row in rows:
         print("  ".join(f"{key} {value:.4g}" for key, value in row.items()))
     data = {
-        "command": "python benchmarks/expressions.py",
-        "machine": f"{platform.machine()}, Python {platform.python_version()}",
         "unit": "nodes times rows per CPU second, one core",
         "expressions": len(designs),
         "mean_length": round(float(designs.lengths.mean()), 2),
         "results": rows,
     }
-    RESULTS.write_text(json.dumps(data, indent=1) + "\n")
+    write_result("expressions", data, shown=False)
 
 
 if __name__ == "__main__":

@@ -6,16 +6,15 @@ python benchmarks/long_run.py          prints, and writes benchmarks/results/lon
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import tempfile
 from pathlib import Path
 
+from harness import write_result
+
 from discodso import DisCoSettings, search
 from discodso.report.writing import write_report
+from discodso.run.history import HistoryRow
 from discodso.tasks.bitstring import bitstring
-
-RESULTS = Path(__file__).parent / "results" / "long_run.json"
 
 
 def resident_megabytes() -> float:
@@ -29,12 +28,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--calls", type=int, default=1_000_000)
+    parser.add_argument("--budget", type=int, default=1_000_000)
     calls = parser.parse_args().calls
     memory: dict[int, float] = {}
 
-    def watch(row: object, ranking: object) -> None:
-        done = row.calls  # type: ignore[attr-defined]
+    def watch(row: HistoryRow, ranking: object) -> None:
+        done = row.calls
         if done % (calls // 10) == 0:
             memory[done] = round(resident_megabytes(), 1)
             print(f"{done:>9,} calls {memory[done]:7.1f} MB", flush=True)
@@ -54,8 +53,6 @@ def main() -> None:
         files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
     sizes = list(memory.values())
     record = {
-        "command": "python benchmarks/long_run.py",
-        "machine": platform.machine(),
         "calls": result.calls,
         "seconds": round(result.seconds, 1),
         "megabytes_by_calls": memory,
@@ -64,8 +61,7 @@ def main() -> None:
         "folder_bytes": files,
         "report_megabytes": round(report / 1e6, 2),
     }
-    print(json.dumps(record, indent=2))
-    RESULTS.write_text(json.dumps(record, indent=2) + "\n")
+    write_result("long_run", record)
 
 
 if __name__ == "__main__":

@@ -4,41 +4,45 @@ Three tasks with normal noise added to each reward, standard deviation 0.1, 5,00
 each method the true reward of the design that it calls the best, and its luck: the reward that it tells less the
 true one. The default keeps a tenth of the calls for the race, a share that was not tuned.
 
-    python benchmarks/noise.py          prints, and writes benchmarks/results/noise.{json,md}
+    python benchmarks/noise.py          makes what results/noise.jsonl lacks (half an hour), and noise.md
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import intervals  # type: ignore[import-not-found]
 import numpy as np
-from defaults import coating_task, filter_task  # type: ignore[import-not-found]
+from harness import Benchmark, Key, Record, grid, main, shown
+from ladder_filter import butterworth, ladder_task
+from mirror_coating import coating_task
 
 from discodso import DesignBatch, GPSettings, Task, preset, search
-from discodso.base.files import write_atomically
 from discodso.baselines.random_search import RandomSettings
 from discodso.tasks.bitstring import bitstring
 
-RESULTS = Path(__file__).parent / "results"
 CALLS, SEEDS, NOISE = 5_000, range(10), 0.1
 DEFAULT = preset("default", noisy=True, budget=CALLS)
+assert DEFAULT.archive is not None
+assert DEFAULT.variation is not None
 TASKS: dict[str, Callable[[int], Task]] = {
     "bitstring f1, alpha 0.9": lambda seed: bitstring(10, 0.9, "f1", seed),
-    "ladder filter": lambda seed: filter_task(),
+    "ladder filter": lambda seed: ladder_task(butterworth()),
     "mirror coating": lambda seed: coating_task(),
 }
 METHODS: dict[str, dict[str, Any]] = {
     "default": {},
     "without the race": {"confirm_calls": 0},
-    "without the race and without evaluating again": {"method": replace(DEFAULT, queue_recheck=0.0)},
-    "moves of single values, no imitation (as for exact rewards)": {
-        "method": replace(DEFAULT, variation_single=0.5, queue_weight=0.0),
+    "without the race and without evaluating again": {
+        "method": replace(DEFAULT, archive=replace(DEFAULT.archive, recheck=0.0))
+    },
+    "moves of single values (as for exact rewards)": {
+        "method": replace(DEFAULT, variation=replace(DEFAULT.variation, single=0.5)),
+        "confirm_calls": CALLS // 10,
+    },
+    "a network that never learns": {
+        "method": replace(DEFAULT, learner=replace(DEFAULT.learner, learning_rate=0.0)),
         "confirm_calls": CALLS // 10,
     },
     "paper preset": {"preset": "paper"},
@@ -65,68 +69,38 @@ def with_noise(task: Task) -> Task:
     return Task(task.space, batch_objective=objective, stochastic=True, name=f"{task.name} with noise")
 
 
-def run(name: str, method: str, seed: int) -> dict[str, Any]:
+KEYS = [
+    {"task": name, "method": method, "seed": seed} for seed in SEEDS for name in TASKS for method in METHODS
+]
+
+
+def run(key: Key) -> Record:
     """One search."""
-    task = TASKS[name](seed)
-    result = search(with_noise(task), budget=CALLS, seed=seed, **METHODS[method])
+    seed = key["seed"]
+    task = TASKS[key["task"]](seed)
+    result = search(with_noise(task), budget=CALLS, seed=seed, **METHODS[key["method"]])
     assert result.best is not None
     (true,) = true_rewards(task, task.space.encode([result.best.design])).tolist()
-    told = result.best.reward
-    return {
-        "task": name,
-        "method": method,
-        "seed": seed,
-        "calls": result.calls,
-        "true": round(true, 5),
-        "luck": round(told - true, 5),
-    }
+    return {"calls": result.calls, "true": round(true, 5), "luck": round(result.best.reward - true, 5)}
 
 
-def table(records: list[dict[str, Any]]) -> str:
+def table(records: Sequence[Record]) -> str:
     """True rewards and luck."""
     lines = [
         f"Noise of standard deviation {NOISE} on every reward, {CALLS:,} objective calls, {len(SEEDS)} seeds,",
         "95 % intervals. Made by `python benchmarks/noise.py`.",
     ]
-    for key, title in (
-        ("true", "True reward of the winner"),
-        ("luck", "Luck: the reward told less the true one"),
-    ):
-        lines += ["", f"## {title}", "", "| method | " + " | ".join(TASKS) + " |"]
-        lines.append("|---" * (len(TASKS) + 1) + "|")
-        for method in METHODS:
-            cells = [
-                intervals.shown(
-                    [r[key] for r in records if (r["task"], r["method"]) == (name, method)],
-                    wanted=len(SEEDS),
-                    digits=3,
-                )
-                for name in TASKS
-            ]
-            if any(cell != "-" for cell in cells):
-                lines.append(f"| {method} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    titles = {"true": "True reward of the winner", "luck": "Luck: the reward told less the true one"}
+    for figure, title in titles.items():
+
+        def cell(method: str, task: str, figure: str = figure) -> str:
+            own = [r[figure] for r in records if (r["task"], r["method"]) == (task, method)]
+            return shown(own, wanted=len(SEEDS), digits=3)
+
+        lines += ["", f"## {title}", "", *grid("method", METHODS, list(TASKS), cell)]
+    return "\n".join(lines)
 
 
-def main() -> None:
-    """Run what is missing; the files are written after each run."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--method", action="append", default=[], help="only this row; may be given again")
-    options = parser.parse_args()
-    path = RESULTS / "noise.json"
-    records = json.loads(path.read_text())["records"] if path.exists() else []
-    done = {(r["task"], r["method"], r["seed"]) for r in records}
-    for seed in SEEDS:
-        for name in TASKS:
-            for method in options.method or METHODS:
-                if (name, method, seed) not in done:
-                    records.append(run(name, method, seed))
-                    print(records[-1], flush=True)
-                    data = {"command": "python benchmarks/noise.py", "records": records}
-                    write_atomically(path, json.dumps(data, indent=1) + "\n")
-                    write_atomically(RESULTS / "noise.md", table(records))
-    print(table(records))
-
-
+BENCHMARK = Benchmark("noise", KEYS, run, table)
 if __name__ == "__main__":
-    main()
+    main(BENCHMARK, __doc__)

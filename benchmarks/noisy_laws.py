@@ -4,36 +4,30 @@
 law itself, without noise, on inputs twice as large: 1 / (1 + NMSE) there, and its length beside the law's. A law
 counts as found if that reward is at least 0.999 and what is found is no longer than the law by a half.
 
-    python benchmarks/noisy_laws.py          the default and pyoperon, 100,000 calls; goes on with what is there
+    python benchmarks/noisy_laws.py          makes what results/noisy_laws.jsonl lacks, and its table
 
 The rule of choice was tuned on the laws with odd numbers, seeds 0 and 1; even numbers and other seeds only show.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from multiprocessing import get_context
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import peers  # type: ignore[import-not-found]
+import peers
+from harness import Benchmark, Key, Record, main, markdown
 
 from discodso import DisCoRegressor
 from discodso.base.arrays import Floats
-from discodso.base.files import write_atomically
+from discodso.tasks.regression.losses import prediction_reward
 
-RESULTS = Path(__file__).parent / "results"
 ROWS, WIDE_ROWS = 200, 1000
 CALLS = 100_000
 NOISES = (0.01, 0.1)
-TUNED_SEEDS = 2
+TUNED_SEEDS = SEEDS = 2
 SYMBOLS = "add sub mul div sin cos exp log sqrt square constant variable".split()  # of pyoperon
 
 
@@ -88,25 +82,28 @@ LAWS = (
 )
 
 
-def run(method: str, number: int, noise: float, seed: int) -> dict[str, Any]:
-    """One record."""
-    law = LAWS[number - 1]
+METHODS = ("default", "pyoperon")
+KEYS = [
+    {"method": method, "law": law, "noise": noise, "seed": seed}
+    for method, law, noise, seed in product(METHODS, range(1, len(LAWS) + 1), NOISES, range(SEEDS))
+]
+
+
+def run(key: Key) -> Record:
+    """One law from one table."""
+    law, noise, seed = LAWS[key["law"] - 1], key["noise"], key["seed"]
     X, y, wide, truth = law.data(noise, seed)
     started = time.process_time()
-    if method == "pyoperon":
+    if key["method"] == "pyoperon":
         other = peers.operon(X, y, SYMBOLS, seed, CALLS)
         values, length = other.predict(wide), int(other.stats_["model_length"])
         text = other.get_model_string(other.model_, precision=4)
     else:
-        own = DisCoRegressor(max_calls=CALLS, random_state=seed).fit(X, y)
+        own = DisCoRegressor(budget=CALLS, random_state=seed).fit(X, y)
         with np.errstate(all="ignore"):
             values, length, text = own.predict(wide), len(own.expression_), str(own)
-    found = peers.reward(values, truth)
+    found = prediction_reward(values, truth)
     return {
-        "method": method,
-        "law": number,
-        "noise": noise,
-        "seed": seed,
         "reward": round(found, 5),
         "length": length,
         "found": bool(found >= 0.999 and length <= 1.5 * law.length),
@@ -115,19 +112,16 @@ def run(method: str, number: int, noise: float, seed: int) -> dict[str, Any]:
     }
 
 
-def table(records: list[dict[str, Any]]) -> str:
+def table(records: Sequence[Record]) -> str:
     """Means, tuned and shown laws and seeds apart, and then by law."""
-    kinds: dict[str, Callable[[dict[str, Any]], bool]] = {
+    kinds: dict[str, Callable[[Record], bool]] = {
         "odd laws, seeds 0 and 1 (tuned on)": lambda r: r["law"] % 2 == 1 and r["seed"] < TUNED_SEEDS,
         "even laws, seeds 0 and 1": lambda r: r["law"] % 2 == 0 and r["seed"] < TUNED_SEEDS,
         "all laws, other seeds": lambda r: r["seed"] >= TUNED_SEEDS,
     }
-    rows = [
-        "| method | noise | laws | runs | found | reward | length (law's) | CPU seconds |",
-        "|---" * 8 + "|",
-    ]
-    methods = list(dict.fromkeys(r["method"] for r in records))
-    for (label, belongs), noise, method in product(kinds.items(), NOISES, methods):
+    head = "method|noise|laws|runs|found|reward|length (law's)|CPU seconds".split("|")
+    rows = []
+    for (label, belongs), noise, method in product(kinds.items(), NOISES, METHODS):
         own = [r for r in records if belongs(r) and r["noise"] == noise and r["method"] == method]
         if not own:
             continue
@@ -135,46 +129,27 @@ def table(records: list[dict[str, Any]]) -> str:
             float(np.mean([r[key] for r in own])) for key in ("found", "reward", "length", "cpu_seconds")
         )
         true = float(np.mean([LAWS[r["law"] - 1].length for r in own]))
-        rows.append(
-            f"| {method} | {noise:.0%} | {label} | {len(own)} | **{share:.0%}** | {score:.3f} | "
-            f"{length:.1f} ({true:.1f}) | {seconds:.1f} |"
-        )
-    names = [f"{method}, {noise:.0%}" for method, noise in product(methods, NOISES)]
-    rows += ["", f"| law | length | {' | '.join(names)} |", "|---" * (2 + len(names)) + "|"]
+        row = f"{method}|{noise:.0%}|{label}|{len(own)}|**{share:.0%}**|{score:.3f}"
+        rows.append(f"{row}|{length:.1f} ({true:.1f})|{seconds:.1f}".split("|"))
+    by_law = []
     for number, law in enumerate(LAWS, start=1):
         cells = []
-        for method, noise in product(methods, NOISES):
+        for method, noise in product(METHODS, NOISES):
             own = [r for r in records if (r["law"], r["noise"], r["method"]) == (number, noise, method)]
             found, score = sum(r["found"] for r in own), float(np.mean([r["reward"] for r in own] or [0]))
             cells.append(f"{found} of {len(own)}, {score:.3f}")
-        rows.append(f"| {number} {law.name} | {law.length} | {' | '.join(cells)} |")
-    return "\n".join(rows) + "\n"
+        by_law.append([f"{number} {law.name}", f"{law.length}", *cells])
+    names = [f"{method}, {noise:.0%}" for method, noise in product(METHODS, NOISES)]
+    lines = [
+        f"Made by `python benchmarks/noisy_laws.py`; {CALLS:,} calls, {ROWS} rows; seconds of one core.",
+        "",
+        *markdown(head, rows),
+        "",
+        *markdown(["law", "length", *names], by_law),
+    ]
+    return "\n".join(lines)
 
 
-def main() -> None:
-    """Run what is missing, then write the records and the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=TUNED_SEEDS)
-    parser.add_argument("--methods", default="default,pyoperon", help="separated by commas")
-    parser.add_argument("--jobs", type=int, default=2, help="processes")
-    options = parser.parse_args()
-    path = RESULTS / "noisy_laws.json"
-    records: list[dict[str, Any]] = json.loads(path.read_text())["runs"] if path.exists() else []
-    known = {(r["method"], r["law"], r["noise"], r["seed"]) for r in records}
-    wanted = product(options.methods.split(","), range(1, len(LAWS) + 1), NOISES, range(options.seeds))
-    missing = [work for work in wanted if work not in known]
-    head = f"Made by `python benchmarks/noisy_laws.py`; {CALLS:,} calls, {ROWS} rows; seconds of one core."
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(run, *work) for work in missing]):
-            records.append(done.result())
-            print(json.dumps(records[-1]), flush=True)
-            lines = ",\n  ".join(json.dumps(record) for record in records)
-            write_atomically(
-                path, f'{{"command": "python benchmarks/noisy_laws.py",\n "runs": [\n  {lines}\n ]}}\n'
-            )
-    write_atomically(path.with_suffix(".md"), f"{head}\n\n{table(records)}")
-    print(table(records))
-
-
+BENCHMARK = Benchmark("noisy_laws", KEYS, run, table)
 if __name__ == "__main__":
-    main()
+    main(BENCHMARK, __doc__)

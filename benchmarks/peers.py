@@ -1,11 +1,9 @@
-"""pyoperon as the benchmarks run it, and the paper's reward for predictions of any model."""
+"""pyoperon as the benchmarks run it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
-
-import numpy as np
 
 from discodso.base.arrays import Floats
 
@@ -23,12 +21,3 @@ def operon(X: Floats, y: Floats, symbols: Iterable[str], seed: int, calls: int) 
         n_threads=1,
         random_state=seed,
     ).fit(X, y)
-
-
-def reward(predicted: Any, y: Floats) -> float:
-    """The paper's 1 / (1 + NMSE), 0 where a prediction is not finite."""
-    values = np.asarray(predicted, dtype=np.float64)
-    if not np.isfinite(values).all():
-        return 0.0
-    with np.errstate(over="ignore"):
-        return float(1 / (1 + np.mean((values - y) ** 2) / np.var(y)))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -18,6 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import markdown
+
+from discodso.base.files import write_atomically
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results" / "policies"
@@ -30,9 +34,9 @@ PAPER = {
 PAPER_SEEDS = range(3)
 TUNED_SEEDS = {"CartPole-v1": range(3), "MountainCar-v0": range(10), "Acrobot-v1": range(10)}
 TUNED = {
-    "CartPole-v1": "--calls 10000",
-    "MountainCar-v0": "--calls 20000 --episodes 200 --common-episodes",
-    "Acrobot-v1": "--calls 60000 --episodes 600 --restart-after 3000",
+    "CartPole-v1": "--budget 10000",
+    "MountainCar-v0": "--budget 20000 --episodes 200 --common-episodes",
+    "Acrobot-v1": "--budget 60000 --episodes 600 --restart-after 3000",
 }
 # Short searches over few episodes find where to look, one over more goes on with the best of them all, and one
 # over many looks closely.
@@ -40,17 +44,21 @@ LUNAR_LANDER = "LunarLander-v3 --common-episodes --probe-ranges --workers 2"
 EXPLORED = [f"LunarLander-v3-explore-seed{seed}" for seed in range(6)]
 CHAIN = {
     **{
-        name: f"{LUNAR_LANDER} --calls 9000 --episodes 32 --seed {seed}" for seed, name in enumerate(EXPLORED)
+        name: f"{LUNAR_LANDER} --budget 9000 --episodes 32 --seed {seed}"
+        for seed, name in enumerate(EXPLORED)
     },
-    "LunarLander-v3-closer-seed0": f"{LUNAR_LANDER} --calls 12000 --episodes 200 --seed 0 "
+    "LunarLander-v3-closer-seed0": f"{LUNAR_LANDER} --budget 12000 --episodes 200 --seed 0 "
     + " ".join(f"--start-from results/policies/{name}" for name in EXPLORED),
-    "LunarLander-v3-tuned-seed0": f"{LUNAR_LANDER} --calls 16000 --episodes 1000 --seed 0 "
+    "LunarLander-v3-tuned-seed0": f"{LUNAR_LANDER} --budget 16000 --episodes 1000 --seed 0 "
     "--start-from results/policies/LunarLander-v3-closer-seed0",
     "LunarLander-v3-paper-seed0": (
-        "LunarLander-v3 --preset paper --calls 100000 --max-time 900 --workers 2 --seed 0"
+        "LunarLander-v3 --preset paper --budget 100000 --time-limit 900 --workers 2 --seed 0"
     ),
 }
 PAPER_CALLS = 20_000
+KEPT = {"settings.toml", "summary.json", "policy.json", "tree.svg"}  # of a run
+WHOLE = {"MountainCar-v0-paper-seed0"}  # the tests read one with its history, its designs and its versions
+LEFT_OUT = "# initial_designs: the best of the runs that the command in summary.json starts from"
 
 
 def runs() -> dict[str, str]:
@@ -61,7 +69,7 @@ def runs() -> dict[str, str]:
             found[f"{environment}-tuned-seed{seed}"] = f"{environment} {options} --seed {seed}"
         for seed in PAPER_SEEDS:
             found[f"{environment}-paper-seed{seed}"] = (
-                f"{environment} --preset paper --calls {PAPER_CALLS} --workers 2 --seed {seed}"
+                f"{environment} --preset paper --budget {PAPER_CALLS} --workers 2 --seed {seed}"
             )
     return {**found, **CHAIN}
 
@@ -81,6 +89,26 @@ def run(name: str, arguments: str) -> None:
     subprocess.run(command, check=True, cwd=ROOT)
 
 
+def prune(folder: Path) -> None:
+    """Keep what the results need; designs that other runs found stay with those."""
+    extra = {"history.jsonl", "top.json", "environment.json"} if folder.name in WHOLE else set()
+    for path in folder.iterdir():
+        if path.name not in KEPT | extra:
+            path.unlink()
+    settings = folder / "settings.toml"
+    if folder.name in CHAIN:
+        text = re.sub(r"^initial_designs = .*$", LEFT_OUT, settings.read_text(), flags=re.MULTILINE)
+        write_atomically(settings, text)
+
+
+def prune_all() -> None:
+    """All runs but those that a run starts from that is still missing: it reads their designs."""
+    missing = [words for name, words in runs().items() if not (RESULTS / name / "summary.json").exists()]
+    for path in RESULTS.glob("*/summary.json"):
+        if not any(f"results/policies/{path.parent.name}" in words for words in missing):
+            prune(path.parent)
+
+
 def rows() -> list[dict[str, Any]]:
     """The summaries of all runs that are there, by name."""
     return [
@@ -91,34 +119,45 @@ def rows() -> list[dict[str, Any]]:
 
 def table() -> str:
     """All runs as Markdown, and the spread over seeds."""
+    groups: dict[str, list[float]] = {}
+    cells = []
+    for row in rows():
+        name, environment = row["name"], row["environment"]["id"]
+        groups.setdefault(name.rsplit("-seed", 1)[0], []).append(row["test_mean"])
+        cells.append(
+            [
+                f"[{name}]({name}/tree.svg)",
+                f"{row['test_mean']:.2f}",
+                f"{row['test_error']:.2f}",
+                f"{row['nodes']}",
+                *(f"{row[key]:,}" for key in ("calls", "episodes", "validation_episodes")),
+                f"{row['seconds'] / 60:.1f}",
+                PAPER[environment],
+            ]
+        )
+    spreads = [
+        [
+            name,
+            f"{len(means)}",
+            f"{np.mean(means):.2f}",
+            f"{np.std(means, ddof=1):.2f}" if len(means) > 1 else "-",
+            f"{min(means):.2f}",
+            f"{max(means):.2f}",
+        ]
+        for name, means in groups.items()
+    ]
     lines = [
         "# Tree policies found from nothing",
         "",
-        "Made by `make policies`; each folder has the policy, its picture, the history and its command.",
+        "Made by `make policies`; each folder has the policy, its picture, its settings and its command.",
         "Test: mean return over the seeds 0 to 999, which neither the search nor the choice has seen.",
         "",
-        "| run | test mean | error | nodes | calls | episodes | for the choice | minutes | paper (nodes) |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    groups: dict[str, list[float]] = {}
-    for row in rows():
-        environment = row["environment"]["id"]
-        groups.setdefault(row["name"].rsplit("-seed", 1)[0], []).append(row["test_mean"])
-        lines.append(
-            f"| [{row['name']}]({row['name']}/tree.svg) | {row['test_mean']:.2f} | {row['test_error']:.2f} | "
-            f"{row['nodes']} | {row['calls']:,} | {row['episodes']:,} | {row['validation_episodes']:,} | "
-            f"{row['seconds'] / 60:.1f} | {PAPER[environment]} |"
-        )
-    lines += [
+        *markdown(
+            "run|test mean|error|nodes|calls|episodes|for the choice|minutes|paper (nodes)".split("|"), cells
+        ),
         "",
-        "| runs | seeds | mean | spread (standard deviation) | worst | best |",
-        "|---|---|---|---|---|---|",
+        *markdown("runs|seeds|mean|spread (standard deviation)|worst|best".split("|"), spreads),
     ]
-    for name, means in groups.items():
-        spread = f"{np.std(means, ddof=1):.2f}" if len(means) > 1 else "-"
-        lines.append(
-            f"| {name} | {len(means)} | {np.mean(means):.2f} | {spread} | {min(means):.2f} | {max(means):.2f} |"
-        )
     return "\n".join(lines) + "\n"
 
 
@@ -134,7 +173,8 @@ def main() -> None:
         for name, options in runs().items():
             if arguments.only in name and not (RESULTS / name / "summary.json").exists():
                 run(name, options)
-    (RESULTS / "README.md").write_text(table())
+    prune_all()
+    write_atomically(RESULTS / "README.md", table())
     print(table())
 
 

@@ -4,42 +4,40 @@ Alone, from the same starts, with the same number of objective calls: the best o
 a mirror (examples/) with at least three values, or a random point of a test function in ten numbers between 0 and
 1. Then within the default method, where skeletons compete and values are found by policy and variation too.
 
-    python benchmarks/refinement.py             prints, and writes benchmarks/results/refinement.{json,md}
+    python benchmarks/refinement.py             makes what results/refinement.jsonl lacks (minutes), and its table
 """
 
 from __future__ import annotations
 
-import json
 import math
-import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-import intervals  # type: ignore[import-not-found]
 import numpy as np
+from harness import Benchmark, Key, Record, grid, main, shown
+from ladder_filter import butterworth, ladder_task
+from mirror_coating import coating_task
 
 from discodso import preset, search
 from discodso.base.arrays import Floats, Ints
-from discodso.base.files import write_atomically
-from discodso.baselines.random_search import UniformProposer
+from discodso.baselines.random_search import UniformStepper
 from discodso.disco.proposers import refinement
 from discodso.disco.proposers.refinement import LocalSearch
 from discodso.disco.sampling import sample
 from discodso.run.task import Task
 from discodso.space.skeletons import fill, parameters, units_of
 
-RESULTS = Path(__file__).parent / "results"
-sys.path.insert(0, str(Path(__file__).parent))
 CALLS, SEEDS = 300, 20  # of a search alone
 WHOLE_CALLS, WHOLE_SEEDS = 5_000, 10
 STEP = 0.1  # the first, of all of them
 
 # Units float[n, N] between 0 and 1, to rewards float[n].
 Objective = Callable[[Floats], Floats]
+# Of a seed: an objective, where its search begins, and the reward there.
+Problem = Callable[[int], tuple[Objective, Floats, float]]
 
 
 class Counted:
@@ -198,7 +196,7 @@ KINDS = {"discodso": LocalSearch, "pattern search": PatternSearch}  # that can w
 def of_task(task: Task, seed: int) -> tuple[Objective, Floats, float]:
     """Rewards by the values of one skeleton, where they begin, and the reward there."""
     space = task.space
-    designs = sample(space, UniformProposer(space), 50, np.random.default_rng(seed)).designs
+    designs = sample(space, UniformStepper(space), 50, np.random.default_rng(seed)).designs
     enough = np.flatnonzero(parameters(space, designs.tokens).sum(axis=1) >= 3)
     rewards = _rewards(task, designs.select(enough))
     start = designs.select(enough[[int(rewards.argmax())]])
@@ -215,15 +213,15 @@ def of_task(task: Task, seed: int) -> tuple[Objective, Floats, float]:
 
 def _rewards(task: Task, designs: Any) -> Floats:
     if task.batch_objective is not None:
-        found: Any = task.batch_objective(designs)  # type: ignore[call-arg]
+        found: Any = task.batch_objective(designs)
     else:
         assert task.objective is not None
-        found = [task.objective(design) for design in designs]  # type: ignore[call-arg]
+        found = [task.objective(design) for design in designs]
     rewards: Floats = np.array(found, dtype=np.float64)
     return rewards
 
 
-def of_function(rewards: Objective) -> Callable[[int], tuple[Objective, Floats, float]]:
+def of_function(rewards: Objective) -> Problem:
     """A test function, from a random point."""
 
     def problem(seed: int) -> tuple[Objective, Floats, float]:
@@ -248,93 +246,88 @@ def valley(units: Floats) -> Floats:
     return rewards
 
 
-def problems() -> dict[str, Callable[[int], tuple[Objective, Floats, float]]]:
-    """By name: a function of the seed."""
-    from defaults import coating_task, filter_task  # type: ignore[import-not-found]
+TASKS = {"ladder filter": lambda: ladder_task(butterworth()), "mirror coating": coating_task}
+PROBLEMS: dict[str, Problem] = {
+    "ladder filter": lambda seed: of_task(TASKS["ladder filter"](), seed),
+    "mirror coating": lambda seed: of_task(TASKS["mirror coating"](), seed),
+    "bowl, -log10": of_function(bowl),
+    "valley, -log10": of_function(valley),
+}
+START = "start"
+KEYS = [
+    *(
+        {"part": "alone", "search": name, "problem": problem, "seed": seed}
+        for problem in PROBLEMS
+        for seed in range(SEEDS)
+        for name in (START, *METHODS)
+    ),
+    *(
+        {"part": "within", "search": name, "problem": task, "seed": seed}
+        for name in KINDS
+        for task in TASKS
+        for seed in range(WHOLE_SEEDS)
+    ),
+]
 
-    filters, coatings = filter_task(), coating_task()
-    return {
-        "ladder filter": lambda seed: of_task(filters, seed),
-        "mirror coating": lambda seed: of_task(coatings, seed),
-        "bowl, -log10": of_function(bowl),
-        "valley, -log10": of_function(valley),
-    }
+
+def alone(name: str, problem: str, seed: int) -> Record:
+    """The reward where a search begins, or the best after all of its calls."""
+    objective, units, reward = PROBLEMS[problem](seed)
+    if name == START:
+        return {"best": reward}
+    counted, began = Counted(objective, reward), time.process_time()
+    METHODS[name](counted, units, reward, seed)
+    assert counted.calls == CALLS
+    return {"best": round(counted.best, 5), "cpu_seconds": time.process_time() - began}
 
 
-def within(task: Task, kind: Any) -> list[float]:
-    """Best rewards of the default method with this kind of search."""
+def within(kind: Any, task: str, seed: int) -> Record:
+    """Best reward of the default method with this kind of search."""
     refinement.LocalSearch = kind  # type: ignore[misc]
     try:
         method = preset("default", budget=WHOLE_CALLS)
-        found = [
-            search(task, budget=WHOLE_CALLS, seed=seed, method=method).best for seed in range(WHOLE_SEEDS)
-        ]
+        best = search(TASKS[task](), budget=WHOLE_CALLS, seed=seed, method=method).best
     finally:
         refinement.LocalSearch = LocalSearch  # type: ignore[misc]
-    return [round(best.reward, 5) for best in found if best is not None]
+    assert best is not None
+    return {"best": round(best.reward, 5)}
 
 
-def shown(rewards: list[float]) -> str:
-    """Mean with its interval."""
-    return intervals.shown(rewards, wanted=len(rewards), digits=4)
-
-
-def main() -> None:
-    """All ways on all problems."""
+def run(key: Key) -> Record:
+    """One search."""
     warnings.filterwarnings("ignore", module="cma")
-    named = problems()
-    found: dict[str, dict[str, list[float]]] = {name: {problem: [] for problem in named} for name in METHODS}
-    start: dict[str, list[float]] = {problem: [] for problem in named}
-    seconds = dict.fromkeys(METHODS, 0.0)
-    for problem, make in named.items():
-        for seed in range(SEEDS):
-            objective, units, reward = make(seed)
-            start[problem].append(reward)
-            for name, method in METHODS.items():
-                counted, began = Counted(objective, reward), time.process_time()
-                method(counted, units, reward, seed)
-                seconds[name] += time.process_time() - began
-                assert counted.calls == CALLS
-                found[name][problem].append(round(counted.best, 5))
-        print(problem, {name: shown(found[name][problem]) for name in METHODS}, flush=True)
-    from defaults import coating_task, filter_task
+    if key["part"] == "within":
+        return within(KINDS[key["search"]], key["problem"], key["seed"])
+    return alone(key["search"], key["problem"], key["seed"])
 
-    tasks = {"ladder filter": filter_task(), "mirror coating": coating_task()}
-    whole = {name: {p: within(task, kind) for p, task in tasks.items()} for name, kind in KINDS.items()}
-    command = "python benchmarks/refinement.py"
+
+def table(records: Sequence[Record]) -> str:
+    """Rewards alone and within, and the CPU seconds of the searches alone."""
+
+    def rewards(part: str, name: str, problem: str) -> str:
+        kind, wanted = (part, name, problem), SEEDS if part == "alone" else WHOLE_SEEDS
+        own = [r["best"] for r in records if (r["part"], r["search"], r["problem"]) == kind]
+        return shown(own, wanted=wanted, digits=4)
+
+    def cell(name: str, column: str) -> str:
+        if column != "seconds":
+            return rewards("alone", name, column)
+        own = [r["cpu_seconds"] for r in records if r["search"] == name and "cpu_seconds" in r]
+        return f"{sum(own):.1f}" if own else ""
+
     lines = [
         f"Alone: best reward after {CALLS} objective calls from the same start, {SEEDS} seeds, 95 % intervals;",
-        f"CPU seconds of all {SEEDS * len(named)} runs. Made by `{command}`.",
+        f"CPU seconds of all {SEEDS * len(PROBLEMS)} runs. Made by `python benchmarks/refinement.py`.",
         "",
-        "| search | " + " | ".join(named) + " | seconds |",
-        "|---" * (len(named) + 2) + "|",
-        "| start | " + " | ".join(shown(start[problem]) for problem in named) + " | |",
-        *(
-            f"| {name} | "
-            + " | ".join(shown(found[name][problem]) for problem in named)
-            + f" | {seconds[name]:.1f} |"
-            for name in METHODS
-        ),
+        *grid("search", (START, *METHODS), [*PROBLEMS, "seconds"], cell),
         "",
         f"Within the default method: best reward after {WHOLE_CALLS:,} objective calls, {WHOLE_SEEDS} seeds.",
         "",
-        "| search | " + " | ".join(tasks) + " |",
-        "|---" * (len(tasks) + 1) + "|",
-        *(f"| {name} | " + " | ".join(shown(whole[name][p]) for p in tasks) + " |" for name in KINDS),
+        *grid("search", KINDS, list(TASKS), lambda name, task: rewards("within", name, task)),
     ]
-    table = "\n".join(lines) + "\n"
-    print(table)
-    data = {
-        "command": command,
-        "calls": CALLS,
-        "start": start,
-        "alone": found,
-        "seconds": seconds,
-        "within": whole,
-    }
-    write_atomically(RESULTS / "refinement.json", json.dumps(data, indent=1) + "\n")
-    write_atomically(RESULTS / "refinement.md", table)
+    return "\n".join(lines)
 
 
+BENCHMARK = Benchmark("refinement", KEYS, run, table)
 if __name__ == "__main__":
-    main()
+    main(BENCHMARK, __doc__)

@@ -6,20 +6,17 @@ python benchmarks/regression_loop.py   prints, and writes benchmarks/results/reg
 
 from __future__ import annotations
 
-import json
-import platform
 import statistics
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
+from harness import write_result
 
 from discodso import DisCo, DisCoSettings, preset, search
 from discodso.tasks.regression.expression_space import RegressionSpace, regression_task
 from discodso.tasks.regression.problems import FUNCTION_SETS, problem_task, problems
 
-RESULTS = Path(__file__).parent / "results" / "regression_loop.json"
 BATCH, WARM, ROUNDS = 1000, 5, 60
 CALLS = 30_000  # of the whole searches
 
@@ -64,8 +61,6 @@ def main() -> None:
     medians = {name: statistics.median(own[WARM:]) for name, own in parts.items()}
     total = sum(medians.values())
     result = {
-        "command": "python benchmarks/regression_loop.py",
-        "machine": f"{platform.machine()}, Python {platform.python_version()}",
         "problem": problem.name,
         "rows": len(y),
         "batch": BATCH,
@@ -75,8 +70,7 @@ def main() -> None:
         "whole_searches_calls_per_second": searches(),
         "time": f"CPU of one core, medians over the first {ROUNDS} batches after {WARM}",
     }
-    print(json.dumps(result, indent=1))
-    RESULTS.write_text(json.dumps(result, indent=1) + "\n")
+    write_result("regression_loop", result)
 
 
 if __name__ == "__main__":

@@ -1,52 +1,52 @@
 """What each part of the default for tree policies is worth: the default, the default without each, the paper's.
 
 The three compiled environments: 20,000 calls of 100 episodes, seeds 10 to 14, where no setting was tuned (though
-10 and 11 had shown that the scale needed it); with `--calls 2000`, seeds 10 to 19, what it is worth to learn where
-calls are few. Runs that the result file has are not repeated; `--methods` and `--environments` choose.
+10 and 11 had shown that the scale needed it); and 2,000 calls, seeds 10 to 19: what it is worth to learn where
+calls are few.
 
-    python benchmarks/trees.py                  hours; writes benchmarks/results/trees.{json,md}
+    python benchmarks/trees.py                      makes what results/trees.jsonl lacks (hours), and trees.md
+    python benchmarks/trees.py --only calls=2000    of the short searches
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
-import intervals  # type: ignore[import-not-found]
+from harness import Benchmark, Key, Record, gaps, grid, main, shown
 
 from discodso import search_policy
-from discodso.base.files import write_atomically
-from discodso.tasks.policies.policy_search import tuned_settings
+from discodso.disco.settings import RestartSettings
+from discodso.tasks.policies.kind import default_settings
 
-RESULTS = Path(__file__).parent / "results"
 ENVIRONMENTS = ("CartPole-v1", "MountainCar-v0", "Acrobot-v1")
 SEEDS = {20_000: range(10, 15), 2_000: range(10, 20)}  # by calls
 
 
 def ablation(calls: int) -> dict[str, dict[str, Any]]:
     """What each row leaves out, as arguments of `search_policy`."""
-    tuned = tuned_settings(calls=calls)
-    scale = replace(tuned.policy, learn_scale=True, min_scale=0.02)
+    tuned = default_settings(budget=calls)
+    assert tuned.archive is not None
+    scale = replace(tuned.network, learn_scale=True, min_scale=0.02)
+    restarts = RestartSettings(batches=30, patience=0.0, least_gain=0.0)
     return {
         "default": {},
-        "without variation": {"method": replace(tuned, variation=0.0)},
-        "without learning from the queue": {"method": replace(tuned, queue_weight=0.0, queue_steps=1)},
-        "without learning from varied trees": {"method": replace(tuned, off_policy=False)},
-        "without niches": {"method": replace(tuned, queue_niche=0)},
-        "without evaluating good trees again": {"method": replace(tuned, queue_recheck=0.0)},
+        "without variation": {"method": replace(tuned, variation=None)},
+        "a network that never learns": {
+            "method": replace(tuned, learner=replace(tuned.learner, learning_rate=0.0))
+        },
+        "without niches": {"method": replace(tuned, archive=replace(tuned.archive, niche=0))},
+        "without evaluating good trees again": {
+            "method": replace(tuned, archive=replace(tuned.archive, recheck=0.0))
+        },
         "with batches of 100": {"method": replace(tuned, batch_size=100)},
-        "with a learned scale": {"method": replace(tuned, policy=scale)},
+        "with a learned scale": {"method": replace(tuned, network=scale)},
         "without racing": {"racing": False},
         "without trimming": {"trim": False},
-        "with restarts after 3000 calls": {"restart_after": 3000},
+        "with restarts after 3000 calls": {"method": replace(tuned, restarts=restarts)},
         "paper preset": {"preset": "paper"},
     }
 
@@ -56,27 +56,28 @@ LEARNING = (
     "default",
     "with batches of 100",  # at 20,000 calls the default has them too
     "without variation",
-    "without learning from the queue",
-    "without learning from varied trees",
+    "a network that never learns",
     "without niches",
 )
-Runs = list[dict[str, Any] | None]  # by seed
-Cell = Callable[[Runs, Runs], str]  # of a method's runs and the default's
-ROWS = {
-    20_000: tuple(row for row in METHODS if row != LEARNING[1]),
-    2_000: LEARNING,
-}  # by calls, if no methods are chosen
+ROWS = {20_000: tuple(row for row in METHODS if row != LEARNING[1]), 2_000: LEARNING}  # by calls
+KEYS = [
+    {"environment": environment, "method": method, "seed": seed, "calls": calls}
+    for calls, seeds in SEEDS.items()
+    for seed in seeds
+    for environment in ENVIRONMENTS
+    for method in ROWS[calls]
+]
+BySeed = dict[int, Record]
+Cell = Callable[[BySeed, BySeed, int], str]  # of a method's runs, the default's, and how many there should be
 
 
-def run(environment: str, method: str, seed: int, calls: int) -> dict[str, Any]:
+def run(key: Key) -> Record:
     """One search, chosen and tested."""
-    started = time.process_time()
-    found = search_policy(environment, calls=calls, seed=seed, **ablation(calls)[method])
+    calls, started = key["calls"], time.process_time()
+    options = ablation(calls)[key["method"]]
+    found = search_policy(key["environment"], budget=calls, seed=key["seed"], **options)
+    assert found.calls == calls
     return {
-        "environment": environment,
-        "method": method,
-        "seed": seed,
-        "calls": found.calls,
         "test": round(float(found.test_returns.mean()), 3),
         "nodes": len(found.policy),
         "episodes": found.episodes + found.validation_episodes,
@@ -84,94 +85,50 @@ def run(environment: str, method: str, seed: int, calls: int) -> dict[str, Any]:
     }
 
 
-def table(records: list[dict[str, Any]], calls: int, cell: Cell) -> list[str]:
-    """A row for each method that has runs, a column for each environment."""
-    by_seed = {(r["method"], r["environment"], r["seed"]): r for r in records if r["calls"] == calls}
-    rows = ["| method | " + " | ".join(ENVIRONMENTS) + " |", "|---" * (len(ENVIRONMENTS) + 1) + "|"]
-    for method in METHODS:
-        row = [
-            cell(
-                [by_seed.get((method, environment, seed)) for seed in SEEDS[calls]],
-                [by_seed.get(("default", environment, seed)) for seed in SEEDS[calls]],
-            )
-            for environment in ENVIRONMENTS
-        ]
-        if any(text != "-" for text in row):
-            rows.append(f"| {method} | " + " | ".join(row) + " |")
-    return [*rows, ""]
-
-
-def means(own: Runs, default: Runs) -> str:
+def means(own: BySeed, default: BySeed, wanted: int) -> str:
     """Test mean with its interval, and means of nodes and CPU seconds."""
-    there = [run for run in own if run is not None]
-    if not there:
+    if not own:
         return "-"
-    nodes, seconds = (statistics.fmean(run[key] for run in there) for key in ("nodes", "cpu_seconds"))
-    tests = intervals.shown([run["test"] for run in there], wanted=len(own), digits=2)
+    nodes, seconds = (statistics.fmean(r[key] for r in own.values()) for key in ("nodes", "cpu_seconds"))
+    tests = shown([r["test"] for r in own.values()], wanted=wanted, digits=2)
     return f"{tests} ({nodes:.0f}; {seconds:.0f} s)"
 
 
-def gaps(own: Runs, default: Runs) -> str:
+def ahead(own: BySeed, default: BySeed, wanted: int) -> str:
     """By how much the default is ahead, seed by seed, and in how many."""
-    ahead = [
-        best["test"] - run["test"]
-        for run, best in zip(own, default, strict=True)
-        if run is not None and best is not None and run is not best
-    ]
-    if not ahead:
+    best, other = ({seed: r["test"] for seed, r in runs.items()} for runs in (default, own))
+    found = gaps(best, other) if own != default else []
+    if not found:
         return "-"
-    mean = intervals.shown(ahead, wanted=len(own), digits=2)
-    return f"{mean} (ahead in {sum(gap > 0 for gap in ahead)}, behind in {sum(gap < 0 for gap in ahead)})"
+    mean = shown(found, wanted=wanted, digits=2)
+    return f"{mean} (ahead in {sum(gap > 0 for gap in found)}, behind in {sum(gap < 0 for gap in found)})"
 
 
-TABLES: dict[str, Cell] = {"test means": means, "by how much the default is ahead, seed by seed": gaps}
+TABLES: dict[str, Cell] = {"test means": means, "by how much the default is ahead, seed by seed": ahead}
 
 
-def write(records: list[dict[str, Any]]) -> None:
-    """Results as JSON and Markdown."""
-    data = {"command": "python benchmarks/trees.py", "records": records}
-    write_atomically(RESULTS / "trees.json", json.dumps(data, indent=1) + "\n")
+def table(records: Sequence[Record]) -> str:
+    """For each number of calls the test means, and the gaps."""
     lines = [
         "Test means over 1000 unseen seeds, calls of 100 episodes, 95 % intervals; in brackets nodes and",
-        "CPU seconds. Made by `python benchmarks/trees.py` and `python benchmarks/trees.py --calls 2000`.",
+        "CPU seconds. Made by `python benchmarks/trees.py`.",
         "",
     ]
+    runs: dict[tuple[int, str, str], BySeed] = {}
+    for r in records:
+        runs.setdefault((r["calls"], r["method"], r["environment"]), {})[r["seed"]] = r
     for calls, seeds in SEEDS.items():
-        for title, cell in TABLES.items():
-            lines += [f"## {calls:,} calls, {len(seeds)} seeds: {title}", "", *table(records, calls, cell)]
-    write_atomically(RESULTS / "trees.md", "\n".join(lines))
+        for title, show in TABLES.items():
+
+            def cell(method: str, environment: str, calls: int = calls, show: Cell = show) -> str:
+                own, default = (runs.get((calls, row, environment), {}) for row in (method, "default"))
+                return show(own, default, len(SEEDS[calls]))
+
+            lines += [f"## {calls:,} calls, {len(seeds)} seeds: {title}", ""]
+            lines += [*grid("method", METHODS, ENVIRONMENTS, cell), ""]
+    return "\n".join(lines)
 
 
-def main() -> None:
-    """Run what is missing; the files are written after each run."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--calls", type=int, choices=SEEDS, default=20_000, help="of one search")
-    parser.add_argument("--methods", help="separated by commas")
-    parser.add_argument("--environments", default=",".join(ENVIRONMENTS), help="separated by commas")
-    parser.add_argument("--jobs", type=int, default=2, help="processes")
-    options = parser.parse_args()
-    methods = options.methods.split(",") if options.methods else ROWS[options.calls]
-    path = RESULTS / "trees.json"
-    records = json.loads(path.read_text())["records"] if path.exists() else []
-    done = {(r["environment"], r["method"], r["seed"], r["calls"]) for r in records}
-    jobs = [
-        (environment, method, seed, options.calls)
-        for seed in SEEDS[options.calls]
-        for environment in options.environments.split(",")
-        for method in methods
-        if (environment, method, seed, options.calls) not in done
-    ]
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(run, *job) for job in jobs]):
-            records.append(future.result())
-            print(records[-1], flush=True)
-            records.sort(
-                key=lambda r: (-r["calls"], r["seed"], ENVIRONMENTS.index(r["environment"]), r["method"])
-            )
-            write(records)
-    write(records)
-    print((RESULTS / "trees.md").read_text())
-
-
+BENCHMARK = Benchmark("trees", KEYS, run, table)
 if __name__ == "__main__":
-    main()
+    main(BENCHMARK, __doc__)

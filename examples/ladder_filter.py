@@ -3,7 +3,7 @@
 How many elements, which ones, in series or in shunt, and what values: structure and numbers are searched
 together, one circuit simulation for each candidate. Run it with
 
-    python examples/ladder_filter.py --calls 20000 --plot ladder.png
+    python examples/ladder_filter.py --budget 20000 --plot ladder.png
 """
 
 from __future__ import annotations
@@ -87,13 +87,13 @@ def describe(design: Design) -> list[str]:
 def main(arguments: list[str] | None = None) -> float:
     """Search, print the circuit, and draw it if asked; returns the reward."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--calls", type=int, default=20_000)
+    parser.add_argument("--budget", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plot", metavar="PNG")
     parser.add_argument("--out", metavar="FOLDER", help="folder for the run; `discodso report` shows it")
     options = parser.parse_args(arguments)
     wanted = butterworth()
-    result = search(ladder_task(wanted), budget=options.calls, seed=options.seed, out=options.out)
+    result = search(ladder_task(wanted), budget=options.budget, seed=options.seed, out=options.out)
     assert result.best is not None
     design = result.best.design
     error = np.sqrt(np.mean((decibels(response(design)) - decibels(wanted)) ** 2))

@@ -3,7 +3,7 @@
 How many layers, of which materials, how thick: structure and numbers are searched together. All layers together
 must stay below a thickness, so that each layer bounds those after it. Run it with
 
-    python examples/mirror_coating.py --calls 20000 --plot mirror.png
+    python examples/mirror_coating.py --budget 20000 --plot mirror.png
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ def plot(design: Design, path: str) -> None:
 def main(arguments: list[str] | None = None) -> float:
     """Search, print the stack, and draw its spectrum if asked; returns the reward."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--calls", type=int, default=20_000)
+    parser.add_argument("--budget", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plot", metavar="PNG")
     parser.add_argument("--out", metavar="FOLDER", help="folder for the run; `discodso report` shows it")
     options = parser.parse_args(arguments)
-    result = search(coating_task(), budget=options.calls, seed=options.seed, out=options.out)
+    result = search(coating_task(), budget=options.budget, seed=options.seed, out=options.out)
     assert result.best is not None
     design = result.best.design
     total = sum(value for _, value in design)

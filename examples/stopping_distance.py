@@ -6,7 +6,7 @@ The table has 200 rows of speed (m/s), reaction time (s), friction and distance 
 
 with 1 % of noise. Run it with
 
-    python examples/stopping_distance.py --calls 100000 --plot stopping_distance.png
+    python examples/stopping_distance.py --budget 100000 --plot stopping_distance.png
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 
 from discodso import DisCoRegressor
 from discodso.tasks.regression.data import read_table
-from discodso.tasks.regression.fit_picture import draw
 
 TABLE = Path(__file__).parent / "data" / "stopping_distance.csv"
 
@@ -26,14 +25,14 @@ TABLE = Path(__file__).parent / "data" / "stopping_distance.csv"
 def main(arguments: list[str] | None = None) -> float:
     """Fit, show the front and the equation in several languages; returns R2 on rows that were kept back."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--calls", type=int, default=100_000)
+    parser.add_argument("--budget", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args(arguments)
     table = read_table(TABLE, "distance")
     # Kept back for the end: the search sees the other rows only.
     kept_back = np.arange(len(table.y)) % 5 == 0
-    model = DisCoRegressor(max_calls=options.calls, random_state=options.seed, column_names=table.columns)
+    model = DisCoRegressor(budget=options.budget, random_state=options.seed, column_names=table.columns)
     model.fit(table.X[~kept_back], table.y[~kept_back])
     for row in model.front_rows_:
         mark = "->" if row["chosen"] else "  "
@@ -43,7 +42,7 @@ def main(arguments: list[str] | None = None) -> float:
     print(f"R2 on rows that the search never saw: {score:.5f}\n")
     print(model.export("python"))
     if options.plot:
-        draw(model, table, options.plot)
+        model.plot_fit(table.X, table.y, options.plot)
         print(f"picture: {options.plot}")
     return score
 

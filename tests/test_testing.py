@@ -12,13 +12,20 @@ from discodso import (
     Bounds,
     Constraint,
     DecisionTreeBounds,
+    Design,
+    DiscodsoError,
     ForbiddenChild,
     NoNesting,
     Prior,
     SoftLength,
+    State,
     Task,
 )
-from discodso.testing import check_bounds, check_constraint, check_task
+from discodso.disco.proposers.refinement import Refinement
+from discodso.disco.proposers.variation import Variation
+from discodso.disco.settings import RefinementSettings, VariationSettings
+from discodso.tasks.bitstring import bitstring
+from discodso.testing import check_bounds, check_constraint, check_proposer, check_task
 
 
 @pytest.mark.parametrize(
@@ -40,6 +47,34 @@ class Rule(Constraint):
 
 def test_a_correct_constraint_of_ones_own_passes():
     check_constraint(Rule(), symbolic())
+
+
+class LooksAtValues(Constraint):
+    """No second sin after a large constant."""
+
+    def forbidden(self, prefix):
+        mask = prefix.forbid_nothing()
+        large = (np.nan_to_num(prefix.values) > 0.5).any(axis=1)
+        mask[large, prefix.library.id("sin")] = True
+        return mask
+
+
+class SaysItDoesNot(LooksAtValues):
+    sees_values = False
+
+
+class OwnLength(SoftLength):
+    """A subclass may look at what its parent does not."""
+
+
+def test_a_declaration_about_values_is_tried():
+    check_constraint(LooksAtValues(), symbolic())
+    with pytest.raises(AssertionError, match="sees_values = False, but its answer changes"):
+        check_constraint(SaysItDoesNot(), symbolic())
+    assert not SoftLength(4, 1).sees_values
+    assert not NoNesting("sin").sees_values
+    assert Rule().sees_values
+    assert OwnLength(4, 1).sees_values
 
 
 class WrongShape(Rule):
@@ -218,3 +253,82 @@ def test_a_rule_of_the_space_that_breaks_is_found_through_the_task():
     space = replace(symbolic(), constraints=(LooksAtTheBatch(), ForbiddenChild("exp", "log")))
     with pytest.raises(AssertionError, match="LooksAtTheBatch"):
         check_task(Task(space, lambda d: 1.0))
+
+
+class Copies:
+    """A sound proposer: archived designs, as they are."""
+
+    name = "copies"
+
+    def __init__(self, space):
+        self.calls = 0
+
+    def propose(self, archive, count, rng):
+        members = archive.members.designs
+        return [members[int(row)] for row in rng.integers(0, len(members), count)] if len(members) else None
+
+    def learn(self, told, archive):
+        self.calls += len(told)
+
+    def state(self):
+        return State(data={"calls": self.calls})
+
+    def restore(self, state):
+        self.calls = int(state.data["calls"])
+
+
+class TooMany(Copies):
+    def propose(self, archive, count, rng):
+        found = super().propose(archive, count, rng)
+        return found and [*found, found[0]]
+
+
+class Unlawful(Copies):
+    def propose(self, archive, count, rng):
+        return [Design.of("nothing")] * count
+
+
+class Moody(Copies):
+    moods = itertools.count()
+
+    def propose(self, archive, count, rng):
+        return super().propose(archive, count, np.random.default_rng(next(self.moods)))
+
+
+class Forgetful(Copies):
+    """Proposes by what it has learned, and forgets that in its state."""
+
+    def propose(self, archive, count, rng):
+        members = archive.members.designs
+        return [members[self.calls // 20 % len(members)]] if len(members) else None
+
+    def state(self):
+        return State(data={"calls": 0})
+
+
+class Shy(Copies):
+    def propose(self, archive, count, rng):
+        return [archive.members.designs[0]]  # of an empty archive as well
+
+
+def test_sound_proposers_pass():
+    space = bitstring(4).space
+    check_proposer(Copies, space)
+    check_proposer(lambda space: Variation(space, VariationSettings()), space)
+    check_proposer(lambda space: Refinement(space, RefinementSettings()), space)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (TooMany, "asked for 1 designs and proposed 2"),
+        (Unlawful, "nothing"),
+        (Moody, "randomness"),
+        (Forgetful, "equal archive"),
+        (Shy, "raised IndexError for an archive of 0 designs"),
+        (lambda space: object(), "must have a method propose"),
+    ],
+)
+def test_faults_of_proposers_are_named(kind, words):
+    with pytest.raises((AssertionError, DiscodsoError), match=words):
+        check_proposer(kind, bitstring(4).space)

@@ -6,7 +6,7 @@ from typing import Any
 
 from discodso import DisCoRegressor
 
-est = DisCoRegressor(max_calls=500_000, max_time=3600, random_state=0)
+est = DisCoRegressor(budget=500_000, time_limit=3600, random_state=0)
 
 
 def model(est: DisCoRegressor, X: Any = None) -> str:
@@ -17,7 +17,7 @@ def model(est: DisCoRegressor, X: Any = None) -> str:
 def pre_train(est: DisCoRegressor, X: Any, y: Any) -> None:
     """Small tables do not need the whole budget."""
     if len(y) < 100:
-        est.set_params(max_calls=min(est.max_calls, 200_000))
+        est.set_params(budget=min(est.budget, 200_000))
 
 
-eval_kwargs: dict[str, Any] = {"test_params": {"max_calls": 2000}, "pre_train": pre_train}
+eval_kwargs: dict[str, Any] = {"test_params": {"budget": 2000}, "pre_train": pre_train}

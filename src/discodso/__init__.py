@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from discodso.disco.method import MethodSettings as MethodSettings
     from discodso.disco.method import Metrics as Metrics
     from discodso.disco.method import Resumable as Resumable
-    from discodso.disco.network import PolicySettings as PolicySettings
+    from discodso.disco.network import NetworkSettings as NetworkSettings
     from discodso.disco.presets import preset as preset
     from discodso.run.callbacks import Callback as Callback
     from discodso.run.callbacks import JsonLines as JsonLines
@@ -42,13 +42,18 @@ if TYPE_CHECKING:
     from discodso.run.callbacks import RunInfo as RunInfo
     from discodso.run.callbacks import TensorBoard as TensorBoard
     from discodso.run.evaluation import Measured as Measured
+    from discodso.run.executors.dask_cluster import Dask as Dask
+    from discodso.run.executors.processes import Processes as Processes
+    from discodso.run.executors.ray_cluster import Ray as Ray
+    from discodso.run.executors.threads import Threads as Threads
     from discodso.run.result import Failure as Failure
     from discodso.run.result import HistoryRow as HistoryRow
     from discodso.run.result import Ranking as Ranking
     from discodso.run.result import Result as Result
     from discodso.run.result import Scored as Scored
     from discodso.run.result import StopReason as StopReason
-    from discodso.run.search import search as search
+    from discodso.run.start import resume as resume
+    from discodso.run.start import search as search
     from discodso.run.task import Refined as Refined
     from discodso.run.task import Task as Task
     from discodso.space.bounds import Bounds as Bounds
@@ -78,12 +83,10 @@ if TYPE_CHECKING:
     from discodso.space.tokens import OpenSequence as OpenSequence
     from discodso.space.tokens import Token as Token
     from discodso.space.tokens import Tree as Tree
+    from discodso.tasks.policies.kind import search_policy as search_policy
     from discodso.tasks.policies.policy_choice import PolicySearch as PolicySearch
-    from discodso.tasks.policies.policy_search import search_policy as search_policy
     from discodso.tasks.policies.tree_policy import TreePolicy as TreePolicy
     from discodso.tasks.regression.estimator import DisCoRegressor as DisCoRegressor
-    from discodso.tasks.runs import resume as resume
-    from discodso.tasks.runs import resume_policy as resume_policy
 
 
 def _homes() -> dict[str, str]:

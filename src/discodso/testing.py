@@ -1,4 +1,4 @@
-"""Checks for people who write their own task, constraint or bounds: they try it and say what is wrong.
+"""Checks for people who write their own task, constraint, bounds or proposer: they try it and say what is wrong.
 
     from discodso.testing import check_task
     check_task(my_task)
@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 
 from discodso.base.errors import DeclarationError, DiscodsoError
+from discodso.disco.archive import Archive, Pool
+from discodso.disco.scripts import Scripts
+from discodso.disco.settings import ArchiveSettings
 from discodso.run.evaluation import Evaluator
 from discodso.run.task import Task
 from discodso.space.bounds import Bounds
@@ -50,8 +53,8 @@ def check_constraint(rule: Constraint | Prior | Bounds, space: Space, *, seed: i
     """Try a constraint, prior or bounds object on random prefixes of a space.
 
     Checks the type and shape of what it returns, that it does not change the prefix, that it answers for each
-    prefix alone as it does in a batch, that it gives the same answer twice, and that it leaves every prefix
-    something to go on with.
+    prefix alone as it does in a batch, that it gives the same answer twice, that a rule with `sees_values = False`
+    gives the same answer for other values, and that it leaves every prefix something to go on with.
     """
     assert isinstance(rule, (Constraint, Prior, Bounds)), (
         f"{rule!r} must be a subclass of Constraint, Prior or Bounds, got {type(rule).__name__}"
@@ -79,6 +82,8 @@ def check_constraint(rule: Constraint | Prior | Bounds, space: Space, *, seed: i
         assert same, f"{rule.name} gave two answers for one prefix; it must not keep state between calls"
         assert _equal(before, _snapshot(prefix)), f"{rule.name} changed the prefix, which it must only read"
         _check_alone(rule, space, prefix, first)
+        if not rule.sees_values:
+            _check_blind(rule, space, prefix, first, seed)
     if isinstance(rule, Bounds):
         _check_widths(rule, space)
         never = [space.library.names[k] for k in np.flatnonzero(space.library.parametrised & ~usable)]
@@ -94,6 +99,69 @@ def check_constraint(rule: Constraint | Prior | Bounds, space: Space, *, seed: i
 def check_bounds(bounds: Bounds, space: Space, *, seed: int = 0) -> None:
     """Try bounds on random prefixes of a space; see `check_constraint`."""
     check_constraint(bounds, space, seed=seed)
+
+
+def check_proposer(make: Callable[[Space], Any], space: Space, *, seed: int = 0) -> None:
+    """Try a proposer of one's own (see `Proposer`) on archives of random designs, from an empty one on.
+
+    Checks that it proposes designs of the space, no more than it was asked for, that all its randomness comes from
+    the generator it is given, that two of its kind share nothing, and that it goes on exactly from its state.
+
+    Args:
+        make: the class, or the function of a space, that `DisCoSettings(proposers=...)` takes.
+        space: to try it on.
+    """
+    archive = Archive.begin(space, ArchiveSettings(size=20))
+    own, twin = make(space), make(space)
+    for method in ("propose", "learn", "state", "restore"):
+        assert callable(getattr(own, method, None)), f"{make!r} must have a method {method}"
+    name = str(getattr(own, "name", type(own).__name__))
+    for round_ in range(4):
+        for count in (1, 7, 30):
+            first, second = (
+                _proposed(each, name, archive, space, count, seed + round_) for each in (own, twin)
+            )
+            assert _same_proposal(first, second), (
+                f"{name} proposed other designs to an equal archive with an equal generator; all its randomness "
+                "must come from the generator, and nothing may be shared between two of its kind"
+            )
+        batch = _random_designs(space, 20, seed + round_)
+        rewards = np.random.default_rng((seed, round_)).random(len(batch))
+        told = Pool(batch, rewards, np.ones(len(batch)))
+        archive = archive.add(told, 0)
+        for each in (own, twin):
+            each.learn(told, archive)
+        fresh = make(space)
+        fresh.restore(own.state())
+        twin = fresh
+
+
+def _proposed(proposer: Any, name: str, archive: Archive, space: Space, count: int, seed: int) -> Any:
+    try:
+        proposed = proposer.propose(archive, count, np.random.default_rng(seed))
+    except (AssertionError, DiscodsoError):
+        raise
+    except Exception as error:
+        raise AssertionError(
+            f"{name} raised {type(error).__name__} for an archive of {len(archive)} designs: {error}"
+        ) from error
+    if proposed is None:
+        return None
+    assert len(proposed) <= count, f"{name} was asked for {count} designs and proposed {len(proposed)}"
+    if isinstance(proposed, Scripts):
+        return proposed
+    for design in proposed:
+        assert isinstance(design, Design), f"{name} must propose designs, got {design!r:.60}"
+        broken = space.violations(design)
+        assert not broken, f"{name} proposed {design}, which breaks a rule: {broken[0]}"
+    return list(proposed)
+
+
+def _same_proposal(first: Any, second: Any) -> bool:
+    if isinstance(first, Scripts) and isinstance(second, Scripts):
+        parts = ((first.tokens, second.tokens), (first.values, second.values))
+        return all(np.array_equal(a, b, equal_nan=True) for a, b in parts)
+    return bool(first == second)
 
 
 def check_task(task: Task, *, designs: int = 20, seed: int = 0) -> None:
@@ -218,6 +286,25 @@ def _check_alone(
                 f"{rule.name} answers otherwise for a prefix alone than in a batch, "
                 f"for {prefix.batch()[int(prefix.rows[row])]}"
             )
+
+
+def _check_blind(
+    rule: Constraint | Prior | Bounds, space: Space, prefix: Prefix, answer: tuple[Any, ...], seed: int
+) -> None:
+    """The same tokens with other values, drawn anew for every length, must get the same answer."""
+    rng = np.random.default_rng((seed, prefix.position))
+    library = space.library
+    changed = space.start(len(prefix))
+    for tokens in prefix.tokens.T:
+        values = np.full(len(tokens), np.nan)
+        own = np.flatnonzero(library.parametrised[tokens])
+        low, high = library.low[tokens[own]], library.high[tokens[own]]
+        values[own] = np.clip(library.coordinates.to_value(tokens[own], rng.random(len(own))), low, high)
+        changed = changed.advance(tokens, values)
+    for given, other in zip(answer, _answer_of(rule)(changed), strict=True):
+        assert np.array_equal(given, other, equal_nan=True), (
+            f"{rule.name} declares sees_values = False, but its answer changes with the values of a prefix"
+        )
 
 
 def _snapshot(prefix: Prefix) -> tuple[Any, ...]:

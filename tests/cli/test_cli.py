@@ -16,7 +16,9 @@ from discodso.cli.main import main
 
 
 def test_the_bitstring_task_runs_and_prints_its_best_design():
-    done = run(*"run bitstring --length 6 --objective f2 --calls 3000 --seed 0 --batch-size 100".split())
+    done = run(
+        *"run bitstring --length 6 --objective f2 --budget 3000 --seed 0 --set method.batch_size=100".split()
+    )
     assert done.returncode == 0
     assert "best reward 1.000000 at call" in done.stdout
     assert "3000 objective calls, 0 failed" in done.stdout
@@ -25,7 +27,7 @@ def test_the_bitstring_task_runs_and_prints_its_best_design():
 
 
 def test_json_is_for_programs():
-    done = run(*"run bitstring --length 4 --calls 500 --json".split())
+    done = run(*"run bitstring --length 4 --budget 500 --json".split())
     result = json.loads(done.stdout)
     assert done.stderr == ""
     assert result["calls"] == 500
@@ -34,7 +36,7 @@ def test_json_is_for_programs():
 
 
 def test_a_run_that_broke_down_does_not_exit_with_zero():
-    done = run(*"run bitstring --calls 3000 --learning-rate 1e30".split())
+    done = run(*"run bitstring --budget 3000 --set method.learner.learning_rate=1e30".split())
     assert done.returncode == 1
     assert "non-finite" in done.stdout
     assert "Traceback" not in done.stderr
@@ -57,9 +59,11 @@ def test_help_and_version():
     [
         ("--alpha 3", "alpha must be a finite number >= 0 and <= 1"),
         ("--length 0", "length must be an integer >= 1"),
-        ("--calls 0", "budget must be an integer >= 1"),
-        ("--batch-size 0", "batch_size must be an integer >= 1"),
-        ("--risk-factor 2", "risk_factor must be"),
+        ("--budget 0", "budget must be an integer >= 1"),
+        ("--set method.batch_size=0", "batch_size must be an integer >= 1"),
+        ("--set method.learner.risk_factor=2", "risk_factor must be"),
+        ("--objective f3", "objective must be one of 'f1', 'f2'"),
+        ("--preset best", "preset must be one of"),
         ("--seed -1", "seed must be an integer >= 0"),
     ],
 )
@@ -72,7 +76,7 @@ def test_a_mistake_gets_one_line(arguments, words, capsys):
     assert len(error.strip().splitlines()) == 1
 
 
-@pytest.mark.parametrize("arguments", ["--objective f3", "--calls many"])
+@pytest.mark.parametrize("arguments", ["--alpha high", "--budget many"])
 def test_a_mistyped_option_is_explained(arguments, capsys):
     with pytest.raises(SystemExit) as exit_:
         main(["run", "bitstring", *arguments.split()])
@@ -88,7 +92,7 @@ def test_a_mistake_in_a_process_of_its_own():
 
 
 def test_ctrl_c_prints_the_best_so_far_and_exits_with_130():
-    arguments = "run bitstring --calls 30000 --length 20 --batch-size 100".split()
+    arguments = "run bitstring --budget 30000 --length 20 --set method.batch_size=100".split()
     process = subprocess.Popen(
         [*COMMAND, *arguments],
         stdout=subprocess.PIPE,

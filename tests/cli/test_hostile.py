@@ -142,13 +142,22 @@ def test_folders_of_older_versions_are_read(folders, tmp_path):
     page(page_data([run]))
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "results/policies").glob("*/top.json")), ids=lambda p: p.parent.name
-)
-def test_the_committed_folders_are_read_whole(path):
+def test_a_committed_folder_is_read_whole():
+    (path,) = (ROOT / "results/policies").glob("*/top.json")
     run = read_run(path.parent)
     assert len(run.designs) == len(json.loads(path.read_text())["top"]) > 0
-    assert len(run.history) == len((path.parent / "history.jsonl").read_text().splitlines())
+    assert len(run.history) == len((path.parent / "history.jsonl").read_text().splitlines()) > 0
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "results/policies").glob("*/policy.json")), ids=lambda p: p.parent.name
+)
+def test_committed_folders_without_history_are_read(path):
+    run = read_run(path.parent)
+    assert (run.kind.name, run.status) == ("policy", "ended")
+    for part in ("policy", "summary", "picture"):
+        assert run.ending[part] is not None
+    page(page_data([run]))
 
 
 # ------------------------------------------------------------------------------- closed folders and full disks
@@ -204,6 +213,7 @@ def test_a_folder_without_write_permission_gets_one_line_and_is_unharmed(open_pl
     assert said == f"cannot make the folder {closed}/other: Permission denied"
     said = said_by_another_process(lambda: resume(closed / "run", budget=600, task=bitstring(6)), nobody=True)
     assert said == f"cannot write into {closed}/run: Permission denied"
+    read_run(closed / "run")  # imports what nobody may not compile
     said = said_by_another_process(lambda: write_report([closed / "run"]), nobody=True)
     assert said == f"cannot write {closed}/run/report.html: Permission denied"
     assert contents(closed / "run") == before
@@ -228,16 +238,16 @@ def command(name, words):
     for kind, text in (("out", out), ("err", err)):
         (kept / f"{name}.{kind}").write_text(text.getvalue())
 
-command("run", "run bitstring --length 6 --batch-size 50 --calls 300 --checkpoint-seconds 0 --out run")
+command("run", "run bitstring --length 6 --set method.batch_size=50 --budget 300 --checkpoint-seconds 0 --out run")
 shutil.copytree("run", kept / "before")
 with contextlib.suppress(OSError), open("filler", "wb", buffering=0) as file:
     while True:
         file.write(bytes(1024))
-command("resume", "resume run --calls 3000")
-command("other", "run bitstring --calls 300 --out other")
+command("resume", "resume run --budget 3000")
+command("other", "run bitstring --budget 300 --out other")
 shutil.copytree("run", kept / "after")
 os.unlink("filler")
-command("again", "resume run --calls 600")
+command("again", "resume run --budget 600")
 """
 
 
@@ -301,6 +311,59 @@ def test_files_that_may_not_grow_end_a_run_in_one_line_and_harm_nothing(tmp_path
     assert comparable(resume(folder, budget=600, task=bitstring(6))) == comparable(whole)
 
 
+# ------------------------------------------------------------------------- output that nobody takes
+
+SHORT = ["run", "bitstring", "--length", "4", "--set", "method.batch_size=50", "--budget", "200"]
+
+
+def command(words, **streams):
+    code = "import sys; from discodso.cli.main import main; main(sys.argv[1:])"
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    return subprocess.Popen([sys.executable, "-c", code, *words], env=environment, **streams)
+
+
+def closed_pipe():
+    reading, writing = os.pipe()
+    os.close(reading)
+    return writing
+
+
+BROKEN = {
+    "closed pipe": closed_pipe,
+    "full disk": lambda: os.open("/dev/full", os.O_WRONLY),
+    "closed": lambda: None,
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_standard_error_that_cannot_be_written_costs_its_words_only(kind):
+    handle = BROKEN[kind]()
+    how = {"preexec_fn": lambda: os.close(2)} if handle is None else {"stderr": handle}
+    process = command(SHORT, stdout=subprocess.PIPE, text=True, **how)
+    said, _ = process.communicate(timeout=100)
+    assert process.returncode == 0, said
+    assert "best reward" in said
+    assert "calls, best" not in said  # of the progress, which must not go there instead
+
+
+@pytest.mark.parametrize("words", [["doctor"], ["run", "--help"], [*SHORT, "--json"], SHORT], ids=" ".join)
+def test_output_whose_reader_has_gone_ends_the_program_without_a_word(words):
+    process = command(words, stdout=closed_pipe(), stderr=subprocess.PIPE, text=True)
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == 1
+    assert [line for line in said.splitlines() if " calls, best " not in line] == []
+
+
+def test_output_to_a_full_disk_gets_one_line():
+    full = os.open("/dev/full", os.O_WRONLY)
+    process = command(["doctor"], stdout=full, stderr=subprocess.PIPE, text=True)
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == 1
+    (line,) = said.splitlines()
+    assert line.startswith("discodso: ")
+    assert line.endswith("No space left on device")
+
+
 # ---------------------------------------------------------------------------------------------- mistyped commands
 
 TABLES = {
@@ -330,27 +393,27 @@ TABLES = {
         "run folder": "cannot read folder: Is a directory",
         "run huge.toml": "there is not enough memory; smaller batches",
         "run argument.toml": "got an unexpected keyword argument 'x'",
-        "run good.toml --set run.budget=0": "run.budget must be greater than or equal to 1",
-        "run good.toml --set executor.workers=-1": "executor.workers must be greater than or equal to 1",
+        "run good.toml --set run.budget=0": "run.budget must be an integer >= 1, got 0",
+        "run good.toml --set executor.workers=-1": "executor.workers must be an integer >= 1, got -1",
         "run good.toml --set executor.kind=dask": "executor.address must name a Dask scheduler",
         "run good.toml --out file/run": "cannot make the folder file/run: Not a directory",
         "run good.toml --events no/where": "cannot write no/where: No such file or directory",
         "run good.toml --events folder": "cannot write folder: Is a directory",
         "run good.toml --tensorboard file": "cannot write into file: File exists",
-        "run bitstring --calls 0": "budget must be an integer >= 1, got 0",
-        "run bitstring --learning-rate nan": "learning_rate must be a finite number",
+        "run bitstring --budget 0": "budget must be an integer >= 1, got 0",
+        "run bitstring --set method.learner.learning_rate=nan": "learning_rate must be a finite number",
         "fit one.csv --target y": "has a single row",
         "fit huge.csv --target y": "y must be numbers whose squares are finite",
         "fit words.csv --target y": "line 3, column 'a': 'x' is not a finite number",
         "fit nan.csv --target y": "line 2, column 'y': 'nan' is not a finite number",
         "fit latin.csv --target y": "cannot be read as CSV",
         "fit good.csv --target y --plot x.docx": "a figure must be a file .svg, .pdf or .png",
-        "fit good.csv --target y --calls 0": "max_calls must be an integer >= 1",
+        "fit good.csv --target y --budget 0": "budget must be an integer >= 1",
         "policy Nope-v9": "Environment `Nope` doesn't exist",
-        "policy CartPole-v1 --calls 0": "calls must be an integer >= 1, got 0",
+        "policy CartPole-v1 --budget 0": "budget must be an integer >= 1, got 0",
         "policy CartPole-v1 --workers -1": "workers must be an integer >= 1, got -1",
         "policy CartPole-v1 --seed -1": "seed must be an integer >= 0, got -1",
-        "policy CartPole-v1 --preset best": "preset must be one of 'tuned', 'paper'",
+        "policy CartPole-v1 --preset best": "preset must be one of default, paper",
         "play torn.json": "torn.json is not a tree in JSON",
         "play torn.json --out x.docx": "a film is a .gif or an .mp4",
         "resume file": "there is no folder file",
@@ -362,7 +425,7 @@ TABLES = {
         "check leaving:task": "the task leaving:task cannot be loaded: SystemExit: 3",
         "check raising:task": "the task raising:task cannot be loaded: RuntimeError: first line",
         "init bitstring file/x.toml": "cannot write file/x.toml",
-        "bench regression --problems Constant-6 --calls 100 --out folder": "cannot read folder: Is a directory",
+        "bench regression --problems Constant-6 --budget 100 --out folder": "cannot read folder: Is a directory",
         "bench regression --problems Constant-6 --checkpoint -5": "checkpoint must be an integer >= 1",
         "reproduce nope": "NAME must be one of",
         "reproduce all --workers 0": "workers must be an integer >= 1",
@@ -392,7 +455,7 @@ def test_odd_settings_are_shown_as_far_as_they_go(tmp_path, capsys):
 
 def test_a_folder_in_use_is_not_resumed(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("discodso.run.folder._LOCK_ATTEMPTS", 1)
-    arguments = ["--length", "4", "--calls", "200", "--json", "--out", str(tmp_path / "run")]
+    arguments = ["--length", "4", "--budget", "200", "--json", "--out", str(tmp_path / "run")]
     assert CliRunner().invoke(app, ["run", "bitstring", *arguments]).exit_code == 0
     with RunFolder.reopen(tmp_path / "run"):
         assert (

@@ -1,4 +1,4 @@
-"""The elite of a search: distinct, of different structure, and with evidence where rewards are noisy."""
+"""The archive of a search: distinct, of different structure, and with evidence where rewards are noisy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from spaces import decision_tree
 
 from discodso import Design, DisCo, DisCoSettings, FixedSequence, OpenSequence, Space, Task, Token, search
 from discodso.base.errors import DeclarationError
-from discodso.disco.archive import Elites, Niche, Pool
+from discodso.disco.archive import Archive, Niche, Pool
+from discodso.disco.settings import ArchiveSettings, RefinementSettings, VariationSettings
 from discodso.run.result import Ranking
 
 SPACE = Space([Token("x", range=(0, 1)), Token("y", range=(0, 1))], FixedSequence(2))
@@ -26,40 +27,40 @@ def pool(values, rewards, weights=None, token="x"):
 
 
 def noisy(size=2, niche=None):
-    return Elites(Pool.empty(SPACE), Pool.empty(SPACE), size, niche, recheck=True)
+    return Archive(Pool.empty(SPACE), Pool.empty(SPACE), size, niche, recheck=True)
 
 
 def test_the_first_reward_of_a_design_does_not_count_if_rewards_are_noisy():
-    elites = noisy().add(pool([0.1, 0.2, 0.3], [9.0, 5.0, 1.0]), places=2)
-    assert len(elites.members) == 0
-    assert elites.waiting.rewards.tolist() == [9.0, 5.0]
-    assert list(elites.to_recheck(5)) == list(designs(0.1, 0.2))
-    elites = elites.add(pool([0.1, 0.2], [2.0, 4.0]), places=2)
-    assert elites.members.rewards.tolist() == [4.0, 2.0]
-    assert len(elites.waiting) == 0
+    archive = noisy().add(pool([0.1, 0.2, 0.3], [9.0, 5.0, 1.0]), places=2)
+    assert len(archive.members) == 0
+    assert archive.waiting.rewards.tolist() == [9.0, 5.0]
+    assert list(archive.to_recheck(5)) == list(designs(0.1, 0.2))
+    archive = archive.add(pool([0.1, 0.2], [2.0, 4.0]), places=2)
+    assert archive.members.rewards.tolist() == [4.0, 2.0]
+    assert len(archive.waiting) == 0
 
 
 def test_later_rewards_are_averaged_by_their_weight():
-    elites = noisy().add(pool([0.1], [9.0]), places=2).add(pool([0.1], [2.0], [40.0]), places=2)
-    elites = elites.add(pool([0.1], [8.0], [10.0]), places=2)
-    assert elites.members.rewards.tolist() == [pytest.approx((2 * 40 + 8 * 10) / 50)]
-    assert elites.members.weights.tolist() == [50.0]
+    archive = noisy().add(pool([0.1], [9.0]), places=2).add(pool([0.1], [2.0], [40.0]), places=2)
+    archive = archive.add(pool([0.1], [8.0], [10.0]), places=2)
+    assert archive.members.rewards.tolist() == [pytest.approx((2 * 40 + 8 * 10) / 50)]
+    assert archive.members.weights.tolist() == [50.0]
 
 
 def test_members_with_the_least_evidence_are_evaluated_first():
-    elites = replace(noisy(3), members=pool([0.1, 0.2, 0.3], [3.0, 2.0, 1.0], [90.0, 10.0, 50.0]))
-    assert list(elites.to_recheck(2)) == list(designs(0.2, 0.3))
+    archive = replace(noisy(3), members=pool([0.1, 0.2, 0.3], [3.0, 2.0, 1.0], [90.0, 10.0, 50.0]))
+    assert list(archive.to_recheck(2)) == list(designs(0.2, 0.3))
 
 
 def test_only_designs_that_could_enter_wait_and_failed_ones_never_do():
-    elites = replace(noisy(2), members=pool([0.1, 0.2], [3.0, 2.0]))
-    elites = elites.add(pool([0.5, 0.6, 0.7], [1.0, 2.5, -np.inf]), places=5)
-    assert list(elites.waiting.designs) == list(designs(0.6))
+    archive = replace(noisy(2), members=pool([0.1, 0.2], [3.0, 2.0]))
+    archive = archive.add(pool([0.5, 0.6, 0.7], [1.0, 2.5, -np.inf]), places=5)
+    assert list(archive.waiting.designs) == list(designs(0.6))
 
 
 def test_a_failed_second_evaluation_leaves_what_is_known():
-    elites = replace(noisy(2), members=pool([0.1], [3.0]))
-    assert elites.add(pool([0.1], [-np.inf]), places=1).members.rewards.tolist() == [3.0]
+    archive = replace(noisy(2), members=pool([0.1], [3.0]))
+    assert archive.add(pool([0.1], [-np.inf]), places=1).members.rewards.tolist() == [3.0]
 
 
 def test_few_may_be_alike():
@@ -73,22 +74,6 @@ def test_few_may_be_alike():
     )
     assert len(mixed.best_distinct(2, Niche(1))) == 2
     assert len(mixed.best_distinct(2, Niche(1, length=1))) == 1
-
-
-def test_equal_rewards_may_count_as_one():
-    """The last digits do not count; of equals the shortest stays, here one of two tokens before those of three."""
-    space = Space([Token("a"), Token("b")], OpenSequence(min_length=1, max_length=3))
-    words = [("a", "a", "b"), ("a", "b"), ("b", "b", "b"), ("b",)]
-    batch = Pool(
-        space.encode([Design.of(*word) for word in words]),
-        np.array([0.3, 0.1 + 0.2, 0.2, -np.inf]),
-        np.ones(4),
-    )
-    assert batch.best_distinct(4).rewards.tolist() == [0.1 + 0.2, 0.3, 0.2]
-    kept = batch.best_distinct(4, unequal=True)
-    assert kept.rewards.tolist() == [0.1 + 0.2, 0.2]
-    elites = Elites(Pool.empty(space), Pool.empty(space), 3, unequal=True).add(batch, 0).add(batch, 0)
-    assert elites.members.rewards.tolist() == [0.1 + 0.2, 0.2]
 
 
 def test_the_ranking_averages_what_is_noisy():
@@ -122,22 +107,22 @@ def test_rewards_that_repeat_are_not_noisy():
 
 
 def test_noise_is_seen_through():
-    """One structure is better on average, another is noisier: with rechecking the elite holds the better one."""
+    """One structure is better on average, another is noisier: with rechecking the archive holds the better one."""
 
     def objective(design, seed):
         rng = np.random.default_rng(seed)
         return 1.0 if design.tokens[0] == "x" else rng.normal(0.0, 1.0)
 
     task = Task(SPACE, objective, stochastic=True)
-    plain = DisCoSettings(batch_size=50, queue_size=10, queue_weight=0.0)
+    plain = DisCoSettings(batch_size=50, archive=ArchiveSettings(size=10))
     shares = {}
     for recheck in (0.0, 0.4):
-        method = replace(plain, queue_recheck=recheck).build(SPACE, 0)
+        method = replace(plain, archive=ArchiveSettings(size=10, recheck=recheck)).build(SPACE, 0)
         rng = np.random.default_rng(0)
         for _ in range(60):
             batch = method.ask()
             method.tell(batch, [task.objective(d, int(rng.integers(2**32))) for d in batch])
-        shares[recheck] = np.mean([d.tokens[0] == "x" for d in method.elite.designs])
+        shares[recheck] = np.mean([d.tokens[0] == "x" for d in method.archive.members.designs])
     assert shares[0.0] < 0.2
     assert shares[0.4] > 0.8
 
@@ -151,7 +136,9 @@ def test_a_search_with_everything_on_counts_each_call_and_repeats():
 
     space = decision_tree()
     settings = DisCoSettings(
-        batch_size=40, queue_size=10, queue_niche=3, queue_niche_length=2, queue_recheck=0.2, variation=0.5
+        batch_size=40,
+        archive=ArchiveSettings(size=10, niche=3, niche_length=2, recheck=0.2),
+        variation=VariationSettings(share=0.5),
     )
     results = [
         search(Task(space, objective, stochastic=True), budget=400, seed=5, method=settings) for _ in range(2)
@@ -162,10 +149,14 @@ def test_a_search_with_everything_on_counts_each_call_and_repeats():
     assert any(scored.weight > 1 for scored in results[0].top)
 
 
-@pytest.mark.parametrize("option", ["queue_recheck", "variation"])
-def test_options_that_need_a_queue_say_so(option):
-    with pytest.raises(DeclarationError, match="queue_size"):
-        DisCoSettings(**{option: 0.2})
+@pytest.mark.parametrize(
+    "option",
+    [{"variation": VariationSettings()}, {"refinement": RefinementSettings()}, {"proposers": (object,)}],
+    ids=lambda option: next(iter(option)),
+)
+def test_options_that_need_an_archive_say_so(option):
+    with pytest.raises(DeclarationError, match=f"{next(iter(option))} needs an archive"):
+        DisCoSettings(**option)
 
 
 def test_weights_are_checked():

@@ -17,25 +17,24 @@ from discodso import (
     Design,
     FixedSequence,
     InvalidDesignError,
+    NetworkSettings,
     OpenSequence,
-    PolicySettings,
     SoftLength,
     Space,
     Token,
 )
-from discodso.disco.distributions import Mixture, TruncatedNormal
 from discodso.disco.network import Policy
 from discodso.disco.sampling import sample
 from discodso.space.replay import replay
 
 CELLS = [
-    PolicySettings(cell=cell, layers=layers, units=units)
+    NetworkSettings(cell=cell, layers=layers, units=units)
     for cell in ("lstm", "gru")
     for layers, units in ((1, 32), (2, 7))
 ]
 
 
-def make(space: Space, settings: PolicySettings = CELLS[0], seed: int = 0, sharpen: float = 3.0) -> Policy:
+def make(space: Space, settings: NetworkSettings = CELLS[0], seed: int = 0, sharpen: float = 3.0) -> Policy:
     """A random policy with weights far enough from zero to have opinions."""
     policy = Policy(space, settings, np.random.default_rng(seed))
     with torch.no_grad():
@@ -116,24 +115,20 @@ HALF = Space(
 )
 STEEP = Space([Token("v", range=(0, 1)), Token("d")], OpenSequence(1, 12), priors=[SoftLength(5, 0.03)])
 DISTRIBUTED = {
-    "steep prior": (STEEP, PolicySettings()),
-    "normal": (symbolic(), PolicySettings()),
-    "normal, learned scale": (symbolic(), PolicySettings(learn_scale=True)),
-    "truncated": (BOUNDED, PolicySettings()),
-    "truncated, learned scale, shifted": (BOUNDED, PolicySettings(learn_scale=True, shift=0.5)),
+    "steep prior": (STEEP, NetworkSettings()),
+    "normal": (symbolic(), NetworkSettings()),
+    "normal, learned scale": (symbolic(), NetworkSettings(learn_scale=True)),
+    "truncated": (BOUNDED, NetworkSettings()),
+    "truncated, learned scale, shifted": (BOUNDED, NetworkSettings(learn_scale=True, shift=0.5)),
     "narrow, means in that unit": (
         BOUNDED,
-        PolicySettings(scale=0.1, learn_scale=True, min_scale=0.05, shift=0.5, mean_scale=0.1),
+        NetworkSettings(scale=0.1, learn_scale=True, min_scale=0.05, shift=0.5, mean_scale=0.1),
     ),
-    "three modes": (BOUNDED, PolicySettings(modes=3)),
-    "two modes, learned scale": (symbolic(), PolicySettings(modes=2, learn_scale=True)),
-    "two modes, moving bounds": (decision_tree(), PolicySettings(modes=2, scale=0.1)),
-    "half open": (HALF, PolicySettings(learn_scale=True)),
-    "moving bounds": (decision_tree(), PolicySettings()),
-    "uniform": (BOUNDED, PolicySettings(distribution="uniform")),
-    "uniform, moving bounds": (decision_tree(), PolicySettings(distribution="uniform")),
-    "position input": (BOUNDED, PolicySettings(inputs=("position", "previous"))),
-    "no input": (BOUNDED, PolicySettings(inputs=())),
+    "narrow, moving bounds": (decision_tree(), NetworkSettings(scale=0.1)),
+    "half open": (HALF, NetworkSettings(learn_scale=True)),
+    "moving bounds": (decision_tree(), NetworkSettings()),
+    "position input": (BOUNDED, NetworkSettings(inputs=("position", "previous"))),
+    "no input": (BOUNDED, NetworkSettings(inputs=())),
 }
 
 
@@ -154,11 +149,10 @@ def test_log_prob_when_sampled_equals_log_prob_when_scored(name, layers, cell):
     )
 
 
-@pytest.mark.parametrize("modes", [1, 3])
 @pytest.mark.parametrize("learn_scale", [False, True])
-def test_joint_density_of_tokens_and_values_integrates_to_one(learn_scale, modes):
+def test_joint_density_of_tokens_and_values_integrates_to_one(learn_scale):
     space = mixed_sequence(-3.0, 1.0)
-    policy = make(space, PolicySettings(learn_scale=learn_scale, modes=modes))
+    policy = make(space, NetworkSettings(learn_scale=learn_scale))
     nodes, weights = np.polynomial.legendre.leggauss(48)
     z, w = 0.5 * (nodes + 1), 0.5 * weights  # the policy's coordinate runs over [0, 1]
     value = -3.0 + 4.0 * z
@@ -175,7 +169,7 @@ def test_joint_density_of_tokens_and_values_integrates_to_one(learn_scale, modes
     assert abs(values[0] - values[1]) > 0.01
 
 
-@pytest.mark.parametrize("settings", [PolicySettings(), PolicySettings(learn_scale=True, shift=0.3)])
+@pytest.mark.parametrize("settings", [NetworkSettings(), NetworkSettings(learn_scale=True, shift=0.3)])
 def test_hybrid_entropy_equals_numerical_integration(settings):
     """H of the appendix for one position: minus the sum over tokens of the integral of p log p."""
     space = Space(
@@ -194,66 +188,24 @@ def test_hybrid_entropy_equals_numerical_integration(settings):
     assert score(space, policy, [Design.of("d")]).entropy.item() == pytest.approx(want, abs=1e-5)
 
 
-def test_modes_begin_two_scales_apart_and_are_all_drawn_from():
-    space = Space([Token("v", range=(0, 1)), Token("w", range=(0, 1))], FixedSequence(1))
-    settings = PolicySettings(scale=0.02, min_scale=0.02, shift=0.5, modes=3, mean_scale=0.01)
-    policy = Policy(space, settings, np.random.default_rng(0))
-    emission = (stepper := policy.stepper()).step(space.start(1), stepper.initial_state(1))
-    mean, _, log_weight = policy.value_parameters(torch.from_numpy(emission.phi[0]))
-    assert mean.shape == (2, 3)
-    torch.testing.assert_close(
-        mean.diff(dim=-1), torch.full((2, 2), 0.04, dtype=torch.float64), atol=0.02, rtol=0
-    )
-    torch.testing.assert_close(log_weight.exp().sum(-1), torch.ones(2, dtype=torch.float64))
-    rows = np.zeros(20_000, np.int64)
-    drawn = stepper.draw(
-        emission, rows, rows, rows * 0.0, rows + 1.0, np.random.default_rng(0).random(len(rows))
-    )
-    weights, centres = log_weight[0].exp().numpy(), mean[0].numpy()
-    cdf = sum(w * stats.norm(m, 0.02).cdf(np.sort(drawn)) for w, m in zip(weights, centres, strict=True))
-    assert (
-        np.abs(cdf - (np.arange(len(drawn)) + 0.5) / len(drawn)).max() < 0.015
-    )  # Kolmogorov-Smirnov, p = 0.0002
-
-
-def test_the_entropy_of_a_mixture_is_a_lower_bound_that_is_exact_for_equal_modes():
-    rng = np.random.default_rng(0)
-    mixture, zero, one = Mixture(TruncatedNormal()), torch.zeros(50).double(), torch.ones(50).double()
-    mean, scale = (torch.from_numpy(rng.uniform(0, 1, (50, 3)) + shift) for shift in (0.0, 0.01))
-    log_weight = torch.log_softmax(torch.from_numpy(rng.normal(size=(50, 3))), -1)
-    nodes, weights = (torch.from_numpy(x) for x in np.polynomial.legendre.leggauss(200))
-    z, w = 0.5 * (nodes + 1), 0.5 * weights
-    log_p = torch.stack([mixture.log_prob(log_weight, x.expand(50), mean, scale, zero, one) for x in z])
-    torch.testing.assert_close((log_p.exp() * w[:, None]).sum(0), one, atol=1e-6, rtol=0)
-    exact = -(log_p.exp() * log_p * w[:, None]).sum(0)
-    bound = mixture.entropy(log_weight, mean, scale, zero, one)
-    assert torch.all(bound <= exact + 1e-9)
-    assert torch.all(exact <= bound - (log_weight.exp() * log_weight).sum(-1) + 1e-9)
-    same_mean, same_scale = mean[:, :1].expand(50, 3), scale[:, :1].expand(50, 3)
-    torch.testing.assert_close(
-        mixture.entropy(log_weight, same_mean, same_scale, zero, one),
-        TruncatedNormal().entropy(mean[:, 0], scale[:, 0], zero, one),
-    )
-
-
 def test_entropy_sums_over_positions_and_leaves_out_forbidden_tokens():
     space = SMALL["open sequence"]()
     policy = make(space)
     design = plain(("b", "c"))
     stepper = policy.stepper()
-    want, prefix, state = 0.0, space.start(1), stepper.initial_state(1)
+    want, prefix, memory = 0.0, space.start(1), stepper.initial_memory(1)
     for token in [*space.library.ids(design.tokens), space.library.end]:
-        options, emission = space.options(prefix), stepper.step(prefix, state)
+        options, emission = space.options(prefix), stepper.step(prefix, memory)
         weights = np.where(options.forbidden[0], 0, np.exp(emission.psi[0].astype(float)))
         p = weights[weights > 0] / weights.sum()
         want -= float((p * np.log(p)).sum())
-        state, prefix = emission.state, prefix.advance(np.array([token]), np.array([np.nan]))
+        memory, prefix = emission.memory, prefix.advance(np.array([token]), np.array([np.nan]))
     assert score(space, policy, [design]).entropy.item() == pytest.approx(want, abs=1e-5)
 
 
 def test_entropy_of_designs_with_narrow_bounds_is_finite_and_so_are_gradients():
     space = decision_tree(max_length=31, resolution=1e-6)
-    policy = make(space, PolicySettings(learn_scale=True), sharpen=30.0)
+    policy = make(space, NetworkSettings(learn_scale=True), sharpen=30.0)
     trace = replay(space, sample(space, policy.stepper(), 200, np.random.default_rng(0)).designs)
     scored = policy.score(trace)
     (scored.log_prob.mean() + scored.entropy.mean()).backward()
@@ -264,7 +216,7 @@ def test_entropy_of_designs_with_narrow_bounds_is_finite_and_so_are_gradients():
 
 def test_means_forty_scales_outside_the_bounds_are_harmless():
     space = mixed_sequence()
-    policy = make(space, PolicySettings(shift=20.0))
+    policy = make(space, NetworkSettings(shift=20.0))
     drawn = sample(space, policy.stepper(), 500, np.random.default_rng(0), with_log_prob=True)
     values = drawn.designs.values[~np.isnan(drawn.designs.values)]
     assert np.all((values >= 0) & (values <= 1))
@@ -278,8 +230,8 @@ def test_each_parametrised_token_has_parameters_of_its_own():
     space = Space([Token("v", range=(0, 1)), Token("w", range=(0, 1))], FixedSequence(1))
     policy = make(space)
     stepper = policy.stepper()
-    emission = stepper.step(space.start(1), stepper.initial_state(1))
-    mean, scale, _ = policy.value_parameters(torch.from_numpy(emission.phi[0]))
+    emission = stepper.step(space.start(1), stepper.initial_memory(1))
+    mean, scale = policy.value_parameters(torch.from_numpy(emission.phi[0]))
     assert mean[0] != mean[1]
     assert torch.all(scale == 0.5)
     half = np.full(2, 0.5)
@@ -290,7 +242,7 @@ def test_each_parametrised_token_has_parameters_of_its_own():
 def test_weights_come_from_the_given_stream_and_not_from_torch():
     space = mixed_sequence()
     before = torch.random.get_rng_state()
-    first, second = (Policy(space, PolicySettings(), np.random.default_rng(3)) for _ in range(2))
+    first, second = (Policy(space, NetworkSettings(), np.random.default_rng(3)) for _ in range(2))
     assert torch.equal(before, torch.random.get_rng_state())
     for a, b in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(a, b)
@@ -304,30 +256,23 @@ def test_weights_come_from_the_given_stream_and_not_from_torch():
         ({"layers": 1.5}, "layers"),
         ({"scale": -1.0}, "scale"),
         ({"scale": math.nan}, "scale"),
-        ({"distribution": "cauchy"}, "distribution"),
         ({"inputs": ("previous", "grandparent")}, "inputs"),
         ({"shift": math.inf}, "shift"),
         ({"mean_scale": 0}, "mean_scale"),
-        ({"modes": 0}, "modes"),
         ({"scale": 0.1, "min_scale": 0.2}, "min_scale"),
     ],
 )
 def test_bad_settings_name_their_key(bad, word):
     with pytest.raises(DeclarationError, match=word):
-        PolicySettings(**bad)
-
-
-def test_uniform_needs_finite_ranges():
-    with pytest.raises(DeclarationError, match="const"):
-        Policy(symbolic(), PolicySettings(distribution="uniform"), np.random.default_rng(0))
+        NetworkSettings(**bad)
 
 
 def test_a_learned_scale_stays_above_its_floor_and_means_have_their_unit():
     policy = make(
-        BOUNDED, PolicySettings(scale=0.1, learn_scale=True, min_scale=0.05, shift=0.5, mean_scale=0.1)
+        BOUNDED, NetworkSettings(scale=0.1, learn_scale=True, min_scale=0.05, shift=0.5, mean_scale=0.1)
     )
     count = policy.parameters_count
     phi = torch.cat([torch.full((count,), 2.0), torch.full((count,), -30.0)])
-    mean, scale, _ = policy.value_parameters(phi)
+    mean, scale = policy.value_parameters(phi)
     assert torch.allclose(mean, torch.full_like(mean, 0.7))
     assert torch.allclose(scale, torch.full_like(scale, 0.05))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from discodso import (
     Design,
     DisCo,
     DisCoSettings,
-    PolicySettings,
+    NetworkSettings,
     SettingsError,
     Task,
     preset,
@@ -22,7 +22,7 @@ from discodso import (
     search,
 )
 from discodso.run.executors.kinds import Threads
-from discodso.run.settings import parse
+from discodso.run.settings import changed, parse
 from discodso.tasks.bitstring import bitstring
 
 TASK = bitstring(6, 0.5, "f1", 1)
@@ -88,8 +88,8 @@ def test_small_budgets_have_small_batches():
 
 
 def test_constants_that_are_fitted_are_drawn_with_a_fixed_scale():
-    assert preset(refines=True).policy == PolicySettings()
-    assert preset().policy.learn_scale
+    assert preset(refines=True).network == NetworkSettings()
+    assert preset().network.learn_scale
 
 
 def test_noisy_tasks_evaluate_good_designs_again():
@@ -100,39 +100,49 @@ def test_noisy_tasks_evaluate_good_designs_again():
     assert any(scored.weight > 1 for scored in result.top)
 
 
-def test_with_noise_the_archive_is_imitated_and_several_values_move():
+def test_with_noise_the_archive_is_rechecked_and_several_values_move():
     exact, noisy = preset(), preset(noisy=True)
-    assert (exact.queue_weight, exact.variation_single) == (0.0, 0.5)
-    assert (noisy.queue_weight, noisy.variation_single) == (1.0, 0.0)
+    assert (exact.archive.recheck, exact.variation.single) == (0.0, 0.5)
+    assert (noisy.archive.recheck, noisy.variation.single) == (0.2, 0.0)
+    assert replace(noisy, archive=exact.archive, variation=exact.variation) == exact
 
 
 def settings_with(**method):
-    return parse({"task": {"kind": "bitstring"}, "run": {"budget": 100}, "method": method}).method
+    return parse({"task": {"kind": "bitstring"}, "run": {"budget": 100}, "method": method})
 
 
 def test_settings_files_name_presets_and_change_them():
-    assert settings_with(preset="paper") == DisCoSettings()
-    assert settings_with(preset="default") is None  # as if nothing were said
-    changed = settings_with(preset="default", epsilon=0.3, policy={"units": 8})
-    assert asdict(changed) == {
-        **asdict(preset("default")),
-        "risk_factor": 0.3,
-        "policy": {**asdict(preset("default").policy), "units": 8},
-    }
+    for name in ("default", "paper"):
+        made = settings_with(preset=name)
+        assert (made.method, made.preset, made.changes) == (None, name, {})
+    made = settings_with(preset="default", learner={"risk_factor": 0.3}, network={"units": 8})
+    assert (made.method, made.preset) == (None, "default")
+    default = preset("default")
+    assert changed(default, made.changes) == replace(
+        default,
+        learner=replace(default.learner, risk_factor=0.3),
+        network=replace(default.network, units=8),
+    )
     with pytest.raises(SettingsError, match=r"method\.preset must be one of default, paper, got 'papr'"):
         settings_with(preset="papr")
-    with pytest.raises(SettingsError, match="preset is not a setting"):
-        settings_with(kind="random", preset="paper")
+    made = settings_with(variation={"share": 0.5}, learner={"risk_factor": 0.3}, refinement=False)
+    assert changed(default, made.changes) == replace(
+        default,
+        variation=replace(default.variation, share=0.5),
+        learner=replace(default.learner, risk_factor=0.3),
+        refinement=None,
+    )
+    with pytest.raises(SettingsError, match="variation needs an archive"):
+        settings_with(preset="paper", variation={"share": 0.5})
 
 
-@pytest.mark.parametrize("overlap", [False, True])
 @pytest.mark.parametrize("noisy", [False, True])
-def test_the_default_is_resumed_exactly(tmp_path, overlap, noisy):
+def test_the_default_is_resumed_exactly(tmp_path, noisy):
     def objective(design, seed=0):
         return -sum((v - 0.7) ** 2 for v in design.values if v is not None) + 0.01 * noisy * (seed % 97)
 
     task = Task(decision_tree(), objective, stochastic=noisy)
-    options = {"seed": 3, "overlap": overlap, "confirm_calls": 0}  # test_confirmation.py has the race
+    options = {"seed": 3, "confirm_calls": 0}  # test_confirmation.py has the race
     whole = search(task, budget=1500, **options)
     for budget in (250, 777):
         search(task, budget=budget, **options, out=tmp_path / str(budget))

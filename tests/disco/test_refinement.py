@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from spaces import decision_tree, mixed_sequence, symbolic
 
-from discodso import DisCo, DisCoSettings, FixedSequence, OpenSequence, PolicySettings, Space, Token
-from discodso.disco.archive import Pool
-from discodso.disco.proposers.refinement import LocalSearch, Refinement
+from discodso import DisCo, DisCoSettings, FixedSequence, NetworkSettings, OpenSequence, Space, Token, preset
+from discodso.disco.archive import Archive, Pool
+from discodso.disco.proposers.refinement import LocalSearch, LocalSearches, Refinement
+from discodso.disco.settings import ArchiveSettings, RefinementSettings
 from discodso.space.replay import replay
 
 SEQUENCE = Space([Token("v", range=(0, 1)), Token("w", range=(1e-3, 1e3), scale="log")], FixedSequence(4))
@@ -82,10 +83,10 @@ def test_designs_may_be_told_in_parts():
 )
 def test_refined_designs_belong_to_the_space(space):
     rng = np.random.default_rng(0)
-    designs = DisCo(space, seed=0).ask(60)
+    designs = DisCo(space, preset("paper"), seed=0).ask(60)
     elites = Pool(designs, np.linspace(1, 0, len(designs)), np.ones(len(designs)))
     elites = elites.best_distinct(20)
-    refinement = Refinement()
+    refinement = LocalSearches()
     for _ in range(5):
         refinement, asked = refinement.ask(space, elites, 40, rng)
         assert len(asked) <= 40
@@ -98,9 +99,9 @@ def test_refined_designs_belong_to_the_space(space):
 
 def test_it_follows_an_elite_that_others_moved():
     rng = np.random.default_rng(0)
-    designs = SEQUENCE.encode(DisCo(SEQUENCE, seed=0).ask(1))
+    designs = SEQUENCE.encode(DisCo(SEQUENCE, preset("paper"), seed=0).ask(1))
     elites = Pool(designs, np.array([0.0]), np.ones(1))
-    refinement, _ = Refinement().ask(SEQUENCE, elites, 8, rng)
+    refinement, _ = LocalSearches().ask(SEQUENCE, elites, 8, rng)
     (before,) = refinement.searches.values()
     near = before.mean + 0.01
     values = SEQUENCE.library.coordinates.to_value(designs.tokens, near[None])
@@ -118,9 +119,9 @@ def test_it_follows_an_elite_that_others_moved():
 
 def test_searches_end_with_their_skeletons():
     rng = np.random.default_rng(0)
-    designs = DisCo(SEQUENCE, seed=0).ask(30)
+    designs = DisCo(SEQUENCE, preset("paper"), seed=0).ask(30)
     elites = Pool(designs, np.linspace(1, 0, 30), np.ones(30))
-    refinement, _ = Refinement().ask(SEQUENCE, elites, 1000, rng)
+    refinement, _ = LocalSearches().ask(SEQUENCE, elites, 1000, rng)
     count = len(set(designs.skeletons()))
     assert len(refinement.searches) == count > 3
     left = refinement.tell(SEQUENCE, Pool.empty(SEQUENCE), elites.select(np.arange(2)))
@@ -129,11 +130,11 @@ def test_searches_end_with_their_skeletons():
 
 def test_a_state_gives_the_same_searches_back():
     rng = np.random.default_rng(0)
-    designs = DisCo(SEQUENCE, seed=0).ask(10)
+    designs = DisCo(SEQUENCE, preset("paper"), seed=0).ask(10)
     elites = Pool(designs, np.linspace(1, 0, 10), np.ones(10))
-    refinement, asked = Refinement().ask(SEQUENCE, elites, 30, rng)
+    refinement, asked = LocalSearches().ask(SEQUENCE, elites, 30, rng)
     refinement = refinement.tell(SEQUENCE, Pool(asked, rng.random(len(asked)), np.ones(len(asked))), elites)
-    again = Refinement.of_state(refinement.to_state())
+    again = LocalSearches.of_state(refinement.to_state())
     assert list(again.searches) == list(refinement.searches)
     both = [r.ask(SEQUENCE, elites, 30, np.random.default_rng(3))[1] for r in (refinement, again)]
     assert list(both[0]) == list(both[1])
@@ -147,14 +148,37 @@ def test_a_search_with_refinement_gets_closer_for_the_same_calls():
         return -((z - target) ** 2).sum(axis=1) - (designs.tokens == 0).sum(axis=1)
 
     best = {}
-    for refinement in (0.0, 0.5):
+    for share in (0.0, 0.5):
         settings = DisCoSettings(
-            batch_size=50, queue_size=20, queue_niche=2, refinement=refinement, policy=PolicySettings(units=8)
+            batch_size=50,
+            archive=ArchiveSettings(size=20, niche=2),
+            refinement=RefinementSettings(share) if share else None,
+            network=NetworkSettings(units=8),
         )
         method = DisCo(SEQUENCE, settings, seed=0)
         for _ in range(30):
             asked = method.ask()
             method.tell(asked, reward(asked))
-        best[refinement] = method.elite.rewards[0]
+        best[share] = method.archive.members.rewards[0]
     assert best[0.5] > -1e-4
     assert best[0.0] < -1e-3
+
+
+def test_the_proposer_learns_from_its_own_designs_and_goes_on_from_a_state():
+    def begin():
+        return Refinement(SEQUENCE, RefinementSettings(0.4))
+
+    designs = DisCo(SEQUENCE, preset("paper"), seed=0).ask(10)
+    pool = Pool(designs, np.linspace(1, 0, 10), np.ones(10))
+    archive = Archive.begin(SEQUENCE, ArchiveSettings(size=10)).add(pool, 0)
+    refinement, rng = begin(), np.random.default_rng(0)
+    assert (refinement.name, refinement.share) == ("refinement", 0.4)
+    for step in range(4):
+        asked = refinement.propose(archive, 30, rng)
+        assert 0 < len(asked) <= 30
+        told = Pool(asked, 0.5 * rng.random(len(asked)), np.ones(len(asked)))
+        refinement.learn(told, archive)
+        again = begin()
+        again.restore(refinement.state())
+        both = [r.propose(archive, 30, np.random.default_rng(step)) for r in (refinement, again)]
+        assert list(both[0]) == list(both[1])

@@ -11,9 +11,10 @@ import torch
 from enumeration import valid_skeletons
 from spaces import small_tree
 
-from discodso import Design, DisCo, DisCoSettings, FixedSequence, PolicySettings, Space, Token, TrainingError
+from discodso import Design, DisCo, DisCoSettings, FixedSequence, NetworkSettings, Space, Token, TrainingError
 from discodso.disco.network import Policy, Score
 from discodso.disco.sampling import sample
+from discodso.disco.settings import LearnerSettings
 from discodso.disco.training import Baseline, policy_gradient_loss, quantile, require_finite, select
 from discodso.space.replay import replay
 
@@ -68,7 +69,7 @@ def rewards_of_tree(design: Design) -> float:
 def test_policy_gradient_agrees_with_the_exact_gradient(risk_factor):
     """J for epsilon = 1; J_epsilon = c + E[(R - c)+] / P(R >= c) at a fixed threshold c else."""
     space = small_tree()
-    policy = Policy(space, PolicySettings(units=6), np.random.default_rng(1))
+    policy = Policy(space, NetworkSettings(units=6), np.random.default_rng(1))
     designs = [Design(s, (None,) * len(s)) for s in sorted(valid_skeletons(space))]
     rewards = np.array([rewards_of_tree(design) for design in designs])
     p = policy.score(replay(space, space.encode(designs))).log_prob.exp()
@@ -89,7 +90,7 @@ def test_policy_gradient_agrees_with_the_exact_gradient(risk_factor):
 def test_policy_gradient_agrees_on_tokens_with_values(learn_scale):
     """The exact gradient by quadrature over the value."""
     space = Space([Token("v", range=(0, 1)), Token("d")], FixedSequence(1))
-    policy = Policy(space, PolicySettings(units=6, learn_scale=learn_scale), np.random.default_rng(2))
+    policy = Policy(space, NetworkSettings(units=6, learn_scale=learn_scale), np.random.default_rng(2))
 
     def reward_of(design):
         return 0.4 if design.values[0] is None else 1 - (design.values[0] - 0.7) ** 2
@@ -174,14 +175,16 @@ def test_entropy_bonus_widens_and_rewards_sharpen_the_policy():
     space = Space([Token("good"), Token("bad"), Token("ugly")], FixedSequence(1))
 
     def share(settings, reward):
-        disco = DisCo(space, replace(settings, batch_size=100, learning_rate=0.02), seed=0)
+        disco = DisCo(
+            space, DisCoSettings(batch_size=100, learner=replace(settings, learning_rate=0.02)), seed=0
+        )
         for _ in range(60):
             designs = disco.ask()
             disco.tell(designs, [reward(d) for d in designs])
         tokens = disco.ask(2000).tokens[:, 0]
         return np.bincount(tokens, minlength=3) / 2000
 
-    learned = share(DisCoSettings(risk_factor=1.0), lambda d: float(d.tokens[0] == "good"))
+    learned = share(LearnerSettings(risk_factor=1.0), lambda d: float(d.tokens[0] == "good"))
     assert learned[0] > 0.8
-    even = share(DisCoSettings(entropy_coefficient=1.0), lambda d: 0.0)
+    even = share(LearnerSettings(entropy_coefficient=1.0), lambda d: 0.0)
     np.testing.assert_allclose(even, 1 / 3, atol=0.05)

@@ -138,13 +138,13 @@ def probability_by_hand(space: Space, policy: Policy, skeleton: tuple[str, ...])
     if space.library.end is not None:
         ids.append(space.library.end)
     stepper = policy.stepper()
-    prefix, state, total = space.start(1), stepper.initial_state(1), 1.0
+    prefix, memory, total = space.start(1), stepper.initial_memory(1), 1.0
     for token in ids:
         if not len(prefix):
             return 0.0
         options = space.options(prefix)
-        emission = stepper.step(prefix, state)
-        state = emission.state
+        emission = stepper.step(prefix, memory)
+        memory = emission.memory
         logits = emission.psi[0].astype(np.float64)
         if options.prior is not None:
             logits = logits + options.prior[0]

@@ -8,6 +8,7 @@ import platform
 import struct
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 
 from discodso import BOSettings, DecoupledSettings, GPSettings, RandomSettings, Result, Task, preset, search
 from discodso.disco.disco import DisCoSettings
+from discodso.disco.settings import RestartSettings
 from discodso.tasks.bitstring import bitstring
 
 RECORDS = Path(__file__).parent / "golden.json"
@@ -89,10 +91,10 @@ def problem() -> Task:
 
 def tree(method: Any) -> Result:
     """The paper's tree task."""
-    from discodso.tasks.policies.tree_space import open_tree_task
+    from discodso import search_policy
 
-    with open_tree_task("CartPole-v1", 5, 3, 15) as task:
-        return search(task, budget=600, seed=3, method=method)
+    options: Any = {"episodes": 5, "max_nodes": 15, "test_seeds": range(2), "top": 10}
+    return search_policy("CartPole-v1", budget=600, seed=3, method=method, preset="paper", **options).search
 
 
 def fitted(**options: Any) -> dict[str, Any]:
@@ -102,7 +104,7 @@ def fitted(**options: Any) -> dict[str, Any]:
     rng = np.random.default_rng(1)
     X = rng.uniform(0.5, 3, (60, 2))
     y = 0.5 * X[:, 1] * X[:, 0] ** 2 + np.sin(X[:, 1])
-    model = DisCoRegressor(max_calls=4000, random_state=1, **options).fit(X, y)
+    model = DisCoRegressor(budget=4000, random_state=1, **options).fit(X, y)
     return {**digest(model.result_), "equation": str(model), "calls_": model.calls_}
 
 
@@ -117,6 +119,14 @@ def policy(environment: str, **options: Any) -> dict[str, Any]:
         "nodes": len(found.policy),
         "episodes": found.episodes,
     }
+
+
+def restarting() -> DisCoSettings:
+    """The default for trees, beginning anew when no better tree has come for 200 calls."""
+    from discodso.tasks.policies.kind import default_settings
+
+    default = default_settings(budget=800)
+    return replace(default, restarts=RestartSettings(batches=10, patience=0.0, least_gain=0.005))
 
 
 METHODS: dict[str, Callable[[], Any]] = {
@@ -170,13 +180,13 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "fit, default": fitted,
     "fit, paper": lambda: fitted(preset="paper"),
     "fit, validation": lambda: fitted(selection="validation"),
-    "policy CartPole": lambda: policy("CartPole-v1", calls=600, episodes=10),
+    "policy CartPole": lambda: policy("CartPole-v1", budget=600, episodes=10),
     "policy MountainCar, common episodes": lambda: policy(
-        "MountainCar-v0", calls=600, episodes=20, common_episodes=True
+        "MountainCar-v0", budget=600, episodes=20, common_episodes=True
     ),
-    "policy Acrobot, restarts": lambda: policy("Acrobot-v1", calls=800, episodes=8, restart_after=200),
-    "policy CartPole, paper": lambda: policy("CartPole-v1", calls=600, episodes=10, preset="paper"),
-    "policy LunarLander": lambda: policy("LunarLander-v3", calls=60, episodes=4),
+    "policy Acrobot, restarts": lambda: policy("Acrobot-v1", budget=800, episodes=8, method=restarting()),
+    "policy CartPole, paper": lambda: policy("CartPole-v1", budget=600, episodes=10, preset="paper"),
+    "policy LunarLander": lambda: policy("LunarLander-v3", budget=60, episodes=4),
 }
 
 

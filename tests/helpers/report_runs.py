@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from discodso import (
     DisCoSettings,
+    NetworkSettings,
     OpenSequence,
-    PolicySettings,
     RandomSettings,
     Space,
     Task,
@@ -24,7 +24,7 @@ from discodso.tasks.bitstring import bitstring
 NASTY = "</script><script>window.hacked=1</script>"
 IMAGE = "<img src=x onerror=window.hacked=1>"
 EMOJI = "🎉 \u2028 ' \" & ${x} {{x}} \\u003c"
-SMALL = DisCoSettings(batch_size=50, policy=PolicySettings(units=8))
+SMALL = DisCoSettings(batch_size=50, network=NetworkSettings(units=8))
 
 
 def command(*arguments: object) -> str:
@@ -52,12 +52,12 @@ def regression(folder: Path, columns: tuple[str, ...] = ("speed", "mass"), targe
     table = folder.parent / f"{folder.name}.csv"
     with table.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([[*columns, target], *np.column_stack((X, y)).tolist()])
-    command("fit", table, "--target", target, "--calls", 1000, "--out", folder, "--json")
+    command("fit", table, "--target", target, "--budget", 1000, "--out", folder, "--json")
     return folder
 
 
 def policy(folder: Path) -> Path:
-    command("policy", "CartPole-v1", "--calls", 300, "--episodes", 5, "--out", folder, "--json")
+    command("policy", "CartPole-v1", "--budget", 300, "--episodes", 5, "--out", folder, "--json")
     return folder
 
 

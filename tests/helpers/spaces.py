@@ -59,6 +59,11 @@ def small_fixed() -> Space:
     return Space([Token("a"), Token("b"), Token("c")], FixedSequence(4), [Repeat("a", 1, 2)])
 
 
+def roomy_fixed() -> Space:
+    """Like `small_fixed`, with so many designs that none is met twice by chance."""
+    return Space([Token("a"), Token("b"), Token("c")], FixedSequence(24), [Repeat("a", 1, 2)])
+
+
 def small_open() -> Space:
     rules = [ForbiddenChild("a", "a"), Repeat(("b", "c"), at_least=2)]
     return Space([Token("a"), Token("b"), Token("c")], OpenSequence(0, 4), rules)
@@ -75,3 +80,8 @@ SMALL = {
 def mixed_sequence(low: float = 0.0, high: float = 1.0) -> Space:
     """One parametrised and one discrete token."""
     return Space([Token("v", range=(low, high)), Token("d")], FixedSequence(2))
+
+
+def valued_sequence(low: float = 0.0, high: float = 1.0) -> Space:
+    """Like `mixed_sequence`, where every design has a value, so that none is met twice by chance."""
+    return Space([Token("v", range=(low, high)), Token("d")], FixedSequence(2), [Repeat("d", at_most=1)])

@@ -106,7 +106,7 @@ def test_no_window_and_no_state_of_pyplot(result):
 def test_the_plots_of_an_estimator(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.uniform(0.5, 3, (50, 1))
-    model = DisCoRegressor(max_calls=500, random_state=0).fit(X, X[:, 0] ** 2)
+    model = DisCoRegressor(budget=500, random_state=0).fit(X, X[:, 0] ** 2)
     model.plot_front(tmp_path / "front.svg")
     model.plot_fit(X, X[:, 0] ** 2, tmp_path / "fit.png")
     assert (tmp_path / "front.svg").stat().st_size > 1000

@@ -14,8 +14,8 @@ import pytest
 from report_runs import EMOJI, IMAGE, NASTY, bitstrings, own_task, policy, regression
 
 import discodso
-from discodso import OpenSequence, RandomSettings, Space, Task, Token, search
-from discodso.disco.restarts import RestartSettings
+from discodso import DisCoSettings, OpenSequence, Space, Task, Token, search
+from discodso.disco.settings import RestartSettings
 from discodso.report.writing import write_report
 
 CHROMIUM = next(
@@ -236,7 +236,7 @@ def test_the_comparison_shows_methods_and_statistics(browser, reports):
 
 def test_fresh_starts_are_drawn(browser, tmp_path):
     task = Task(Space([Token("v", range=(0, 1))], OpenSequence(1, 3)), lambda design: -len(design))
-    method = RestartSettings(RandomSettings(20), restart_after=60)
+    method = DisCoSettings(batch_size=20, restarts=RestartSettings(batches=3, patience=0.0))
     result = search(task, budget=300, method=method, out=tmp_path / "run")
     count = sum(row.restarted for row in result.history)
     assert count >= 3

@@ -66,6 +66,10 @@ def test_runs_are_sorted_by_method_and_named_by_what_differs(folders, tmp_path):
         "random search, batch_size=50",
         "random search, batch_size=100",
     ]
+    for preset in ("default", "paper"):
+        search(bitstring(length=5), budget=100, preset=preset, out=tmp_path / preset)
+    labels = [group.label for group in by_method([read_run(tmp_path / p) for p in ("default", "paper")])]
+    assert labels == ["DisCo-DSO, default", "DisCo-DSO, paper"]
 
 
 def test_a_comparison_is_that_of_the_best_rewards(folders):

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import warnings
 
 import pytest
 from killing import comparable
 from rich.console import Console
-from spaces import mixed_sequence
+from spaces import valued_sequence
 
 from discodso import (
     Callback,
     DeclarationError,
     DisCoSettings,
     JsonLines,
-    PolicySettings,
+    NetworkSettings,
     RichProgress,
     Task,
     TensorBoard,
     search,
 )
 
-METHOD = DisCoSettings(batch_size=50, policy=PolicySettings(units=8))
-TASK = Task(mixed_sequence(), lambda d: -sum((v - 0.7) ** 2 for v in d.values if v is not None))
+METHOD = DisCoSettings(batch_size=50, network=NetworkSettings(units=8))
+TASK = Task(valued_sequence(), lambda d: -sum((v - 0.7) ** 2 for v in d.values if v is not None))
 
 
 class Diary(Callback):
@@ -110,3 +111,28 @@ def test_tensorboard_gets_curves(tmp_path):
 def test_what_is_no_callback_is_refused():
     with pytest.raises(DeclarationError, match="callback must be a function"):
         search(TASK, budget=10, callback="print")
+
+
+@pytest.mark.parametrize(
+    ("error", "as_console"),
+    [
+        (OSError(28, "No space left on device"), False),
+        (OSError(28, "No space left on device"), True),
+        (ValueError("closed"), False),
+        (ValueError("closed"), True),
+        (BrokenPipeError(), False),
+    ],
+)
+def test_progress_that_cannot_be_shown_stays_silent(monkeypatch, recwarn, error, as_console):
+    tries = []
+
+    class Broken(io.StringIO):
+        def write(self, text):
+            tries.append(text)
+            raise error
+
+    monkeypatch.setattr(sys, "stderr", Broken())
+    progress = RichProgress(Console(file=Broken()) if as_console else None)
+    assert search(TASK, budget=200, method=METHOD, callback=progress).calls == 200
+    assert len(tries) == 1
+    assert not recwarn.list

@@ -10,16 +10,18 @@ from hypothesis import example, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 from safetensors.numpy import save
-from spaces import mixed_sequence
+from spaces import valued_sequence
 
-from discodso import CheckpointError, Design, DisCo, DiscodsoError, DisCoSettings, PolicySettings, State
+from discodso import CheckpointError, Design, DisCo, DiscodsoError, DisCoSettings, NetworkSettings, State
+from discodso.disco.settings import ArchiveSettings
 from discodso.run.checkpoint import from_bytes, to_bytes
 from discodso.run.folder import history_row
 
 
 def a_method():
     method = DisCo(
-        mixed_sequence(), DisCoSettings(batch_size=20, queue_size=3, policy=PolicySettings(units=4))
+        valued_sequence(),
+        DisCoSettings(batch_size=20, archive=ArchiveSettings(size=3), network=NetworkSettings(units=4)),
     )
     for _ in range(3):
         designs = method.ask()
@@ -46,9 +48,9 @@ def test_a_state_comes_back_bit_for_bit():
 
 
 def test_a_restored_method_goes_on_as_the_other_would_have():
-    other = DisCo(mixed_sequence(), METHOD.settings, seed=99)
+    other = DisCo(valued_sequence(), METHOD.settings, seed=99)
     other.restore(from_bytes(GOOD, "search"))
-    twin = DisCo(mixed_sequence(), METHOD.settings, seed=98)
+    twin = DisCo(valued_sequence(), METHOD.settings, seed=98)
     twin.restore(METHOD.state())
     for method in (other, twin):
         for _ in range(3):

@@ -31,9 +31,10 @@ from discodso.report.page_data import page_data
 from discodso.run.confirmation import CANDIDATES, Confirmation
 from discodso.run.curves import Track, batch_rewards, token_shares
 from discodso.run.folder import read_history
-from discodso.run.plan import Limits, Plan
+from discodso.run.plan import Plan
 from discodso.run.result import Ranking, Scored
 from discodso.run.settings import parse
+from discodso.run.start import start
 from discodso.space.state import State
 
 SPACE = Space([Token("a", range=(0, 1)), Token("b", range=(0, 1))], FixedSequence(2))
@@ -236,15 +237,13 @@ def test_a_race_is_for_noisy_tasks_only():
 
 def test_settings_files_know_it_and_policies_refuse_it():
     data = {"task": {"kind": "bitstring"}, "run": {"budget": 100, "confirm_calls": 20}}
-    assert parse(data).plan == Plan(Limits(100), confirm_calls=20)
+    assert parse(data).plan == Plan(100, confirm_calls=20)
     assert parse(parse(data).record()) == parse(data)
     with pytest.raises(SettingsError, match=r"run\.confirm_calls must be below the budget, 100"):
         parse({**data, "run": {"budget": 100, "confirm_calls": 100}})
-    from discodso.tasks.runs import run_settings
-
     policy = {"task": {"kind": "policy", "environment": "CartPole-v1"}, "run": data["run"]}
     with pytest.raises(SettingsError, match="chosen on fresh episodes anyway"):
-        run_settings(parse(policy))
+        start(parse(policy))
 
 
 def test_a_target_and_patience_leave_the_rest_of_the_budget():
@@ -300,7 +299,7 @@ def test_failures_in_the_race_are_listed_with_all_others():
 def test_the_race_does_not_depend_on_workers():
     alone = search(TASK, budget=400, seed=5)
     with ThreadPoolExecutor(3) as pool:
-        assert comparable(search(TASK, budget=400, seed=5, executor=pool, chunk_size=7)) == comparable(alone)
+        assert comparable(search(TASK, budget=400, seed=5, executor=pool)) == comparable(alone)
 
 
 # -------------------------------------------------------------------------------------------------- going on
@@ -478,10 +477,9 @@ class DeadEnds:
         return method
 
 
-@pytest.mark.parametrize("overlap", [False, True])
-def test_a_run_that_met_a_dead_end_and_raced_stays_ended(tmp_path, overlap):
+def test_a_run_that_met_a_dead_end_and_raced_stays_ended(tmp_path):
     method = DeadEnds()
-    options = {"budget": 200, "confirm_calls": 30, "method": method, "overlap": overlap}
+    options = {"budget": 200, "confirm_calls": 30, "method": method}
     first = search(TASK, **options, out=tmp_path / "run")
     assert first.stop is StopReason.DEAD_END
     assert first.history[-1].confirming

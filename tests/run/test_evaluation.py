@@ -7,13 +7,13 @@ import threading
 
 import numpy as np
 import pytest
-from spaces import mixed_sequence, small_fixed
+from spaces import roomy_fixed, valued_sequence
 
-from discodso import DisCoSettings, EvaluationError, PolicySettings, Task, search
+from discodso import DisCoSettings, EvaluationError, NetworkSettings, Task, search
 from discodso.baselines.random_search import RandomSettings
 from discodso.run.evaluation import child_seeds
 
-METHOD = DisCoSettings(batch_size=50, policy=PolicySettings(units=4))
+METHOD = DisCoSettings(batch_size=50, network=NetworkSettings(units=4))
 
 
 def good(design) -> float:
@@ -70,7 +70,7 @@ BAD = {
 @pytest.mark.parametrize("kind", BAD)
 def test_a_bad_objective_is_recorded_and_the_run_goes_on(kind):
     what, reason = BAD[kind]
-    result = search(Task(small_fixed(), sometimes(what)), budget=500, seed=0, method=METHOD)
+    result = search(Task(roomy_fixed(), sometimes(what)), budget=500, seed=0, method=METHOD)
     assert result.calls == 500
     assert result.best.reward == 2
     assert 0 < result.failure_count < 500
@@ -85,7 +85,7 @@ def test_a_bad_objective_is_recorded_and_the_run_goes_on(kind):
 @pytest.mark.parametrize("kind", BAD)
 def test_an_objective_that_always_fails_spends_its_budget_and_says_so(kind):
     what, reason = BAD[kind]
-    result = search(Task(small_fixed(), lambda design: what()), budget=120, seed=0, method=METHOD)
+    result = search(Task(roomy_fixed(), lambda design: what()), budget=120, seed=0, method=METHOD)
     assert (result.best, result.top) == (None, ())
     assert result.calls == result.failure_count == 120
     assert result.failures[0].reason.startswith(reason)
@@ -111,14 +111,14 @@ BAD_BATCHES = {
 @pytest.mark.parametrize("kind", BAD_BATCHES)
 def test_a_batch_objective_that_breaks_its_contract(kind):
     change, reason = BAD_BATCHES[kind]
-    task = Task(small_fixed(), batch_objective=batch_of(change))
+    task = Task(roomy_fixed(), batch_objective=batch_of(change))
     result = search(task, budget=150, seed=0, method=METHOD)
     assert result.calls == result.failure_count == 150
     assert reason in result.failures[0].reason
 
 
 def test_a_failure_tells_the_line_that_raised():
-    result = search(Task(small_fixed(), sometimes(raise_error)), budget=100, method=METHOD)
+    result = search(Task(roomy_fixed(), sometimes(raise_error)), budget=100, method=METHOD)
     assert "(test_evaluation.py, line " in result.failures[0].reason
 
 
@@ -128,23 +128,23 @@ def test_a_batch_objective_with_some_bad_entries():
         rewards[3], rewards[4], rewards[5] = None, "x", math.nan
         return rewards
 
-    result = search(Task(small_fixed(), batch_objective=objective), budget=150, seed=0, method=METHOD)
+    result = search(Task(roomy_fixed(), batch_objective=objective), budget=150, seed=0, method=METHOD)
     assert result.failure_count == 9
     assert [f.call for f in result.failures] == [4, 5, 6, 54, 55, 56, 104, 105, 106]
     assert result.best.reward == 2
 
 
 def test_single_and_batch_objectives_give_the_same_run():
-    single = search(Task(small_fixed(), good), budget=300, seed=1, method=METHOD)
+    single = search(Task(roomy_fixed(), good), budget=300, seed=1, method=METHOD)
     batch = search(
-        Task(small_fixed(), batch_objective=batch_of(lambda r: r)), budget=300, seed=1, method=METHOD
+        Task(roomy_fixed(), batch_objective=batch_of(lambda r: r)), budget=300, seed=1, method=METHOD
     )
     assert single.top == batch.top
     assert [row.mean for row in single.history] == [row.mean for row in batch.history]
 
 
 def test_a_failure_does_not_reach_the_target():
-    task = Task(small_fixed(), sometimes(raise_error), worst_reward=9.0)
+    task = Task(roomy_fixed(), sometimes(raise_error), worst_reward=9.0)
     result = search(task, budget=200, target=5.0, method=METHOD)
     assert len(result.history) == 4
 
@@ -154,13 +154,13 @@ def test_a_batch_objective_cannot_change_the_designs():
         designs.values.sort(axis=1)
         return np.zeros(len(designs))
 
-    result = search(Task(mixed_sequence(), batch_objective=objective), budget=50, method=METHOD)
+    result = search(Task(valued_sequence(), batch_objective=objective), budget=50, method=METHOD)
     assert "read-only" in result.failures[0].reason
 
 
 def test_failures_can_be_made_to_end_the_run():
     with pytest.raises(EvaluationError, match="the simulator crashed"):
-        search(Task(small_fixed(), sometimes(raise_error)), budget=500, method=METHOD, raise_on_failure=True)
+        search(Task(roomy_fixed(), sometimes(raise_error)), budget=500, method=METHOD, raise_on_failure=True)
 
 
 def test_the_worst_reward_of_the_task_is_told():
@@ -182,7 +182,7 @@ def test_the_worst_reward_of_the_task_is_told():
         def build(self, space, seed):
             return Spy(RandomSettings().build(space, seed))
 
-    search(Task(small_fixed(), sometimes(raise_error), worst_reward=-7.0), budget=100, method=SpySettings())
+    search(Task(roomy_fixed(), sometimes(raise_error), worst_reward=-7.0), budget=100, method=SpySettings())
     assert -7.0 in told
     assert len(told) == 100
 
@@ -194,14 +194,14 @@ def test_an_unpicklable_objective_works():
         with lock:
             return good(design)
 
-    assert search(Task(small_fixed(), objective), budget=100, method=METHOD).best.reward == 2
+    assert search(Task(roomy_fixed(), objective), budget=100, method=METHOD).best.reward == 2
 
 
 def test_numbers_of_other_libraries_are_rewards():
     import torch
 
     for wrap in (np.float32, np.int64, torch.tensor, np.array, bool, np.bool_):
-        result = search(Task(small_fixed(), lambda d, wrap=wrap: wrap(good(d))), budget=60, method=METHOD)
+        result = search(Task(roomy_fixed(), lambda d, wrap=wrap: wrap(good(d))), budget=60, method=METHOD)
         assert result.failure_count == 0
 
 
@@ -212,7 +212,7 @@ def test_every_call_of_a_stochastic_objective_has_its_own_seed():
         seen.append(seed)
         return np.random.default_rng(seed).random()
 
-    task = Task(mixed_sequence(), objective, stochastic=True)
+    task = Task(valued_sequence(), objective, stochastic=True)
     first = search(task, budget=200, seed=4, method=METHOD)
     assert len(set(seen)) == 200
     assert all(0 <= seed < 2**63 for seed in seen)

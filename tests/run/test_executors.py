@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from killing import comparable
-from spaces import mixed_sequence, small_fixed
+from spaces import roomy_fixed, valued_sequence
 
 from discodso import (
     DeclarationError,
     DisCoSettings,
     ExecutorError,
     Measured,
-    PolicySettings,
+    NetworkSettings,
     StopReason,
     Task,
     resume,
@@ -32,7 +32,7 @@ from discodso import (
 from discodso.run.executors.dispatch import as_completed
 from discodso.run.executors.kinds import Dask, Processes, Ray, Threads, make_executor
 
-METHOD = DisCoSettings(batch_size=50, policy=PolicySettings(units=8))
+METHOD = DisCoSettings(batch_size=50, network=NetworkSettings(units=8))
 
 
 def objective(design):
@@ -50,9 +50,9 @@ def batch(designs):
 
 
 TASKS = {
-    "plain": Task(mixed_sequence(), objective),
-    "stochastic": Task(mixed_sequence(), noisy, stochastic=True),
-    "batch": Task(mixed_sequence(), batch_objective=batch, cost_unit="rows"),
+    "plain": Task(valued_sequence(), objective),
+    "stochastic": Task(valued_sequence(), noisy, stochastic=True),
+    "batch": Task(valued_sequence(), batch_objective=batch, cost_unit="rows"),
 }
 
 
@@ -69,7 +69,6 @@ def test_all_executors_and_numbers_of_workers_give_the_same_result(kind):
             assert outcome(task, executor=executor) == expected
     with Threads(2) as threads, ProcessPoolExecutor(2) as pool:
         assert outcome(task, executor=threads) == expected
-        assert outcome(task, executor=threads, chunk_size=1) == expected
         assert outcome(task, executor=pool) == expected
         assert outcome(task, executor=threads, design_seconds=60.0) == expected
 
@@ -105,6 +104,21 @@ def test_results_may_come_in_any_order_and_lost_chunks_are_sent_again(kind):
     assert executor.submitted > 20
 
 
+def test_the_number_of_workers_alone_says_how_many_designs_travel_together():
+    class Noting(Shuffled):
+        sizes = ()
+
+        def submit(self, function, *arguments):
+            self.sizes = (*self.sizes, len(arguments[1]))
+            return super().submit(function, *arguments)
+
+    executor = Noting()
+    search(TASKS["plain"], budget=48, method=METHOD, executor=executor)
+    assert set(executor.sizes) == {4}  # a quarter of what each of three workers gets
+    with pytest.raises(TypeError, match="chunk_size"):
+        search(TASKS["plain"], budget=48, executor=executor, chunk_size=7)
+
+
 def test_a_batch_objective_with_dependent_rows_stays_whole_and_here():
     sizes = []
 
@@ -112,7 +126,7 @@ def test_a_batch_objective_with_dependent_rows_stays_whole_and_here():
         sizes.append((len(designs), os.getpid()))
         return np.argsort(np.argsort(np.nansum(designs.values, axis=1))).astype(float)
 
-    task = Task(mixed_sequence(), batch_objective=ranks, rows_independent=False)
+    task = Task(valued_sequence(), batch_objective=ranks, rows_independent=False)
     with Processes(2) as executor:
         outcome(task, executor=executor)
     assert set(sizes) == {(50, os.getpid()), (23, os.getpid())}
@@ -122,16 +136,9 @@ def test_a_batch_objective_that_raises_fails_the_same_with_workers():
     def broken(designs):
         raise RuntimeError("no licence")
 
-    task = Task(mixed_sequence(), batch_objective=broken)
+    task = Task(valued_sequence(), batch_objective=broken)
     with Processes(2) as executor:
         assert outcome(task, executor=executor) == outcome(task)
-
-
-def test_asking_ahead_does_not_depend_on_the_executor():
-    expected = outcome(TASKS["plain"], overlap=True)
-    assert expected != outcome(TASKS["plain"])
-    with Processes(2) as executor:
-        assert outcome(TASKS["plain"], overlap=True, executor=executor) == expected
 
 
 def hanging_or_crashing(design):
@@ -145,11 +152,11 @@ def hanging_or_crashing(design):
 def test_a_design_that_hangs_or_ends_its_worker_fails_alone():
     with Processes(2) as executor:
         result = search(
-            Task(small_fixed(), hanging_or_crashing),
+            Task(roomy_fixed(), hanging_or_crashing),
             budget=30,
             executor=executor,
             design_seconds=0.2,
-            method=DisCoSettings(batch_size=30, policy=PolicySettings(units=4)),
+            method=DisCoSettings(batch_size=30, network=NetworkSettings(units=4)),
         )
     reasons = {failure.design.tokens[:2]: failure.reason for failure in result.failures}
     assert set(reasons) == {("a", "b"), ("c", "b")}
@@ -169,7 +176,7 @@ def test_a_design_that_hangs_is_cut_in_this_process_too():
 
     try:
         result = search(
-            Task(small_fixed(), hang), budget=10, design_seconds=0.05, method=DisCoSettings(batch_size=10)
+            Task(roomy_fixed(), hang), budget=10, design_seconds=0.05, method=DisCoSettings(batch_size=10)
         )
     finally:
         release.set()
@@ -182,7 +189,7 @@ def test_a_worker_killed_from_outside_changes_nothing():
         time.sleep(0.002)
         return objective(design)
 
-    task = Task(mixed_sequence(), slow)
+    task = Task(valued_sequence(), slow)
     expected = outcome(task)
     with Processes(2) as executor:
         stop = threading.Event()
@@ -227,7 +234,7 @@ def test_an_interrupt_leaves_no_process_behind():
             threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 
     with Processes(2) as executor:
-        task = Task(mixed_sequence(), slow)
+        task = Task(valued_sequence(), slow)
         watch = after_the_first_batch
         result = search(task, budget=100_000, executor=executor, method=METHOD, callback=watch)
     assert result.stop is StopReason.INTERRUPTED
@@ -306,7 +313,6 @@ def test_an_executor_that_breaks_ends_the_run_with_a_good_checkpoint(tmp_path):
             "executor must be an object with a method submit",
         ),
         (lambda: search(TASKS["plain"], budget=9, design_seconds=0), "design_seconds"),
-        (lambda: search(TASKS["plain"], budget=9, chunk_size=0), "chunk_size"),
     ],
 )
 def test_bad_executors_get_one_line(do, words):
@@ -353,7 +359,7 @@ def slow_objective(design):
 
 def test_a_dask_cluster_loses_a_worker_and_then_its_scheduler(tmp_path):
     pytest.importorskip("distributed")
-    task = Task(mixed_sequence(), slow_objective)
+    task = Task(valued_sequence(), slow_objective)
     whole = search(task, budget=500, seed=2, method=METHOD)
     with dask_processes(2, tmp_path) as (address, processes), Dask(address) as executor:
         while executor.workers < 2:

@@ -6,20 +6,20 @@ import json
 
 import numpy as np
 import pytest
-from spaces import mixed_sequence
+from spaces import valued_sequence
 
 from discodso import (
     Design,
     DisCoSettings,
+    NetworkSettings,
     OpenSequence,
-    PolicySettings,
     RandomSettings,
     Space,
     Task,
     Token,
     search,
 )
-from discodso.disco.restarts import RestartSettings
+from discodso.disco.settings import RestartSettings
 from discodso.run.curves import batch_rewards, proposer_shares
 from discodso.run.folder import history_row, read_history
 from discodso.run.history import is_sampled, token_use
@@ -50,14 +50,14 @@ def test_sampled_batches_thin_out_but_never_stop():
 
 
 def test_rows_survive_their_file(tmp_path):
-    task = Task(mixed_sequence(), lambda design: -len(design))
+    task = Task(valued_sequence(), lambda design: -len(design))
     result = search(task, budget=300, method=RandomSettings(50), out=tmp_path / "run")
     assert tuple(read_history(tmp_path / "run" / "history.jsonl")) == result.history
     assert result.history[0].tokens is not None
 
 
 def test_a_history_tells_who_proposes(tmp_path):
-    task = Task(mixed_sequence(), lambda design: sum(value or 0.0 for value in design.values))
+    task = Task(valued_sequence(), lambda design: sum(value or 0.0 for value in design.values))
     result = search(task, budget=400, out=tmp_path / "run")
     shares = [row.shares for row in result.history if row.shares]
     assert len(shares) >= 10
@@ -72,8 +72,9 @@ def test_a_history_tells_who_proposes(tmp_path):
 
 
 def test_a_history_tells_when_the_method_began_anew(tmp_path):
-    task = Task(mixed_sequence(), lambda design, seed: np.random.default_rng(seed).random(), stochastic=True)
-    method = RestartSettings(DisCoSettings(batch_size=20, policy=PolicySettings(units=4)), restart_after=60)
+    task = Task(valued_sequence(), lambda design, seed: np.random.default_rng(seed).random(), stochastic=True)
+    restarts = RestartSettings(batches=3, patience=0.0)
+    method = DisCoSettings(batch_size=20, network=NetworkSettings(units=4), restarts=restarts)
     result = search(task, budget=500, method=method, out=tmp_path / "run")
     after = [row.calls for row in result.history if row.restarted]
     assert len(after) >= 2
@@ -88,7 +89,7 @@ def test_a_history_tells_when_the_method_began_anew(tmp_path):
 
 @pytest.mark.parametrize("shares", ["7", '{"a": "x"}', '{"a": true}', "[1]"])
 def test_a_row_with_something_else_for_shares_is_no_row(shares):
-    task = Task(mixed_sequence(), lambda design: -len(design))
+    task = Task(valued_sequence(), lambda design: -len(design))
     row = search(task, budget=50, method=RandomSettings(50)).history[0].to_dict()
     line = json.dumps({**row, "shares": None}).replace('"shares": null', f'"shares": {shares}')
     assert history_row(line.encode()) is None
@@ -96,7 +97,7 @@ def test_a_row_with_something_else_for_shares_is_no_row(shares):
 
 @pytest.mark.parametrize("tokens", ["7", '{"a": 1}', '{"a": ["x"]}', '{"a": [true]}', "[1]"])
 def test_a_row_with_something_else_for_tokens_is_no_row(tmp_path, tokens):
-    task = Task(mixed_sequence(), lambda design: -len(design))
+    task = Task(valued_sequence(), lambda design: -len(design))
     row = search(task, budget=50, method=RandomSettings(50)).history[0].to_dict()
     assert history_row(json.dumps(row).encode()) is not None
     line = json.dumps({**row, "tokens": None}).replace('"tokens": null', f'"tokens": {tokens}')

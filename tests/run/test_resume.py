@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from environments import Walk, registered
 from killing import comparable, duration, killed_and_resumed
-from spaces import decision_tree, mixed_sequence
+from spaces import decision_tree, valued_sequence
 
 from discodso import (
     CheckpointError,
@@ -25,24 +25,24 @@ from discodso import (
     DisCoRegressor,
     DisCoSettings,
     FileError,
-    PolicySettings,
+    NetworkSettings,
     RandomSettings,
     SettingsError,
     StopReason,
     Task,
     preset,
     resume,
-    resume_policy,
     search,
     search_policy,
 )
 from discodso.cli.show import standing
+from discodso.disco.settings import ArchiveSettings, RestartSettings
 from discodso.run.checkpoint import NAME, PREVIOUS, load
 from discodso.run.folder import is_running
 from discodso.tasks.bitstring import bitstring
-from discodso.tasks.policies.racing import Racing
 
-SMALL = DisCoSettings(batch_size=50, queue_size=5, policy=PolicySettings(units=8))
+SMALL = DisCoSettings(batch_size=50, archive=ArchiveSettings(size=5), network=NetworkSettings(units=8))
+RESTARTING = replace(SMALL, restarts=RestartSettings(batches=1, patience=0.0))
 
 
 def objective(design: Design) -> float:
@@ -55,18 +55,17 @@ def noisy(design: Design, seed: int) -> float:
     return len(design) + np.random.default_rng(seed).random()
 
 
-TASK = Task(mixed_sequence(), objective)
+TASK = Task(valued_sequence(), objective)
 NOISY = Task(decision_tree(), noisy, stochastic=True)
 
 
-@pytest.mark.parametrize("overlap", [False, True])
 @pytest.mark.parametrize("method", [SMALL, RandomSettings(60)], ids=["disco", "random"])
 @pytest.mark.parametrize("task", [TASK, NOISY], ids=["plain", "stochastic"])
-def test_a_larger_budget_goes_the_way_of_the_uninterrupted_run(tmp_path, task, method, overlap):
-    whole = comparable(search(task, budget=400, seed=3, method=method, overlap=overlap))
+def test_a_larger_budget_goes_the_way_of_the_uninterrupted_run(tmp_path, task, method):
+    whole = comparable(search(task, budget=400, seed=3, method=method))
     for budget in (50, 60, 77, 223):
         folder = tmp_path / str(budget)
-        first = search(task, budget=budget, seed=3, method=method, overlap=overlap, out=folder)
+        first = search(task, budget=budget, seed=3, method=method, out=folder)
         assert comparable(resume(folder, task=task)) == comparable(first)
         assert comparable(resume(folder, task=task, budget=400)) == whole
         assert comparable(resume(folder, task=task)) == whole  # ended, and stays so
@@ -104,15 +103,15 @@ def test_the_estimator_goes_on_with_a_larger_budget(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.uniform(0.5, 3, (50, 2))
     y = X[:, 1] * X[:, 0]
-    settings = DisCoSettings(batch_size=50, policy=PolicySettings(units=8))
-    whole = DisCoRegressor(max_calls=300, random_state=1, settings=settings).fit(X, y)
-    DisCoRegressor(max_calls=130, random_state=1, settings=settings, out=tmp_path / "run").fit(X, y)
-    resumed = DisCoRegressor(max_calls=300, out=tmp_path / "run").resume(X, y)
+    settings = DisCoSettings(batch_size=50, network=NetworkSettings(units=8))
+    whole = DisCoRegressor(budget=300, random_state=1, method=settings).fit(X, y)
+    DisCoRegressor(budget=130, random_state=1, method=settings, out=tmp_path / "run").fit(X, y)
+    resumed = DisCoRegressor(budget=300, out=tmp_path / "run").resume(X, y)
     assert comparable(resumed.result_) == comparable(whole.result_)
     assert resumed.front_rows_ == whole.front_rows_
     assert resumed.calls_ == whole.calls_
     with pytest.raises(CheckpointError, match="the data are not those of the run"):
-        DisCoRegressor(max_calls=400, out=tmp_path / "run").resume(X, y + 1)
+        DisCoRegressor(budget=400, out=tmp_path / "run").resume(X, y + 1)
 
 
 def test_a_batch_whose_rewards_depend_on_each_other_is_rated_as_a_whole(tmp_path):
@@ -131,7 +130,7 @@ def test_a_batch_whose_rewards_depend_on_each_other_is_rated_as_a_whole(tmp_path
 
 def policy(calls, **more):
     own = {"episodes": 8, "seed": 1, "test_seeds": range(9), "method": SMALL, **more}
-    return search_policy("CartPole-v1", calls=calls, **own)
+    return search_policy("CartPole-v1", budget=calls, **own)
 
 
 @pytest.mark.parametrize(
@@ -139,8 +138,8 @@ def policy(calls, **more):
     [
         {},
         {"racing": False, "preset": "paper"},
-        {"restart_after": 60, "ranges": {"angle": (-0.2, 0.1)}},
-        {"common_episodes": True, "racing": Racing(places=5, settled=4), "restart_after": 30},
+        {"method": RESTARTING, "ranges": {"angle": (-0.2, 0.1)}},
+        {"method": RESTARTING, "common_episodes": True, "episodes": 40},
     ],
     ids=["raced", "plain", "restarted", "lined"],
 )
@@ -148,13 +147,13 @@ def test_a_policy_search_goes_on_with_a_larger_budget(tmp_path, more):
     whole = comparable(policy(400, **more))
     folder = tmp_path / "run"
     first = comparable(policy(130, workers=2, out=folder, **more))
-    assert comparable(resume_policy(folder)) == first  # ended, and stays so
-    assert comparable(resume_policy(folder, calls=400)) == whole
-    assert comparable(resume(folder)) == whole["search"]
+    assert comparable(resume(folder)) == first  # ended, and stays so
+    assert comparable(resume(folder, budget=400)) == whole
+    assert comparable(resume(folder)) == whole
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["calls"] == 400
     assert summary["test_mean"] == whole["summary"]["test_mean"]
-    if "restart_after" in more:
+    if "method" in more:
         state, _ = load(folder, "search")
         assert state.part("method").data["restarts"]["restarts"] >= 2
 
@@ -162,9 +161,9 @@ def test_a_policy_search_goes_on_with_a_larger_budget(tmp_path, more):
 def test_a_policy_search_through_gymnasium_goes_on(tmp_path):
     own = {"method": SMALL, "episodes": 2, "seed": 0, "test_seeds": range(3), "max_nodes": 7}
     with registered("Walk-v0", Walk) as name:
-        whole = comparable(search_policy(name, calls=120, workers=2, **own))
-        search_policy(name, calls=70, out=tmp_path / "run", **own)
-        assert comparable(resume_policy(tmp_path / "run", calls=120)) == whole
+        whole = comparable(search_policy(name, budget=120, workers=2, **own))
+        search_policy(name, budget=70, out=tmp_path / "run", **own)
+        assert comparable(resume(tmp_path / "run", budget=120)) == whole
 
 
 def test_a_policy_search_that_was_killed_before_the_choice_is_not_ended(tmp_path, monkeypatch):
@@ -175,12 +174,12 @@ def test_a_policy_search_that_was_killed_before_the_choice_is_not_ended(tmp_path
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("discodso.tasks.policies.policy_search.choose_and_test", killed)
+        patch.setattr("discodso.tasks.policies.kind.choose_and_test", killed)
         with pytest.raises(KeyboardInterrupt):
             policy(100, out=folder)
     assert not (folder / "policy.json").exists()
     assert standing(folder)["state"] == "stopped"
-    assert comparable(resume_policy(folder)) == comparable(policy(100))
+    assert comparable(resume(folder)) == comparable(policy(100))
     assert standing(folder)["state"] == "ended"
     assert standing(folder)["policy"]["calls"] == 100
 
@@ -193,20 +192,20 @@ def test_what_does_not_fit_a_policy_search_is_refused(tmp_path):
     folder = tmp_path / "own"
     policy(60, method=Own(), out=folder)
     with pytest.raises(SettingsError, match="method of one's own"):
-        resume_policy(folder, calls=120)
-    found = resume_policy(folder, calls=120, method=Own())
+        resume(folder, budget=120)
+    found = resume(folder, budget=120, method=Own())
     assert comparable(found) == comparable(policy(120))
     with pytest.raises(CheckpointError, match="100 calls already"):
-        resume_policy(folder, calls=60, method=Own())
+        resume(folder, budget=60, method=Own())
     search(TASK, budget=60, method=SMALL, out=tmp_path / "other")
-    with pytest.raises(SettingsError, match="no run of search_policy"):
-        resume_policy(tmp_path / "other")
+    with pytest.raises(SettingsError, match="began in Python"):
+        resume(tmp_path / "other")
     with pytest.raises(DeclarationError, match="None"):
         policy(60, arguments={"sutton_barto_reward": None}, out=tmp_path / "none")
     text = (folder / "settings.toml").read_text().replace("max_nodes = 31", "max_nodes = 15")
     (folder / "settings.toml").write_text(text)
     with pytest.raises(CheckpointError, match="another space"):
-        resume_policy(folder, method=Own())
+        resume(folder, method=Own())
 
 
 # ---------------------------------------------------------------------------------------------------- kill -9
@@ -231,23 +230,22 @@ def regression_data():
 
 
 def start_regression(folder: Path):
-    settings = DisCoSettings(batch_size=50, policy=PolicySettings(units=8))
-    model = DisCoRegressor(max_calls=800, random_state=2, settings=settings, out=folder)
+    settings = DisCoSettings(batch_size=50, network=NetworkSettings(units=8))
+    model = DisCoRegressor(budget=800, random_state=2, method=settings, out=folder)
     return model.fit(*regression_data()).result_
 
 
 def resume_regression(folder: Path):
-    return DisCoRegressor(max_calls=800, out=folder).resume(*regression_data()).result_
+    return DisCoRegressor(budget=800, out=folder).resume(*regression_data()).result_
 
 
-def start_policy(folder: Path, restart_after: int | None = None):
+def start_policy(folder: Path, method: DisCoSettings = SMALL):
     return search_policy(
         "CartPole-v1",
-        calls=1000,
+        budget=1000,
         episodes=10,
         seed=4,
-        method=SMALL,
-        restart_after=restart_after,
+        method=method,
         test_seeds=range(20),
         out=folder,
         checkpoint_seconds=0,
@@ -255,7 +253,7 @@ def start_policy(folder: Path, restart_after: int | None = None):
 
 
 def start_restarting_policy(folder: Path):
-    found = start_policy(folder, restart_after=150)
+    found = start_policy(folder, replace(SMALL, restarts=RestartSettings(batches=3)))
     state, _ = load(folder, "search")
     assert state.part("method").data["restarts"]["restarts"] >= 2
     return found
@@ -265,8 +263,8 @@ TASKS = {
     "bitstring": (start_bitstring, resume_bitstring),
     "bitstring-default": (start_default, resume_bitstring),
     "regression": (start_regression, resume_regression),
-    "policy": (start_policy, resume_policy),
-    "policy-with-restarts": (start_restarting_policy, resume_policy),
+    "policy": (start_policy, resume),
+    "policy-with-restarts": (start_restarting_policy, resume),
 }
 
 
@@ -297,7 +295,8 @@ def test_twenty_kills(tmp_path, start, go_on):
 
 def test_a_killed_command_is_resumed_by_a_command(tmp_path):
     module = [sys.executable, "-m", "discodso"]
-    options = "run bitstring --length 6 --calls 3000 --batch-size 50 --checkpoint-seconds 0 --json".split()
+    options = "run bitstring --length 6 --budget 3000 --checkpoint-seconds 0 --json".split()
+    options += ["--set", "method.batch_size=50"]
     process = subprocess.Popen([*module, *options, "--out", str(tmp_path / "run")], stdout=subprocess.DEVNULL)
     history = tmp_path / "run" / "history.jsonl"
     end = time.monotonic() + 120

@@ -10,12 +10,13 @@ from hypothesis import example, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from discodso import DiscodsoError, DisCoSettings, RandomSettings, SettingsError, Task
+from discodso import Design, DiscodsoError, DisCoSettings, RandomSettings, SettingsError, Task
 from discodso.base.toml_text import to_toml
-from discodso.cli.templates import TEMPLATES
+from discodso.cli.templates import template
+from discodso.run.kinds import kind_named, kind_names
+from discodso.run.settings import changed as with_changes
 from discodso.run.settings import parse, read
-from discodso.tasks import runs
-from discodso.tasks.bitstring import bitstring
+from discodso.tasks.custom import load_task
 
 GOOD = {"task": {"kind": "bitstring"}, "run": {"budget": 100}}
 
@@ -28,15 +29,16 @@ def changed(**tables):
 
 def test_defaults_are_those_of_the_library():
     settings = parse(changed(method={}))
-    assert settings.method == DisCoSettings()
-    assert settings.plan.limits.budget == 100
+    assert (settings.method, settings.preset, settings.changes) == (None, "default", {})
+    assert settings == parse(GOOD)
+    assert settings.plan.budget == 100
     assert settings.executor.kind == "none"
     assert parse(changed(method={"kind": "random"})).method == RandomSettings()
 
 
-@pytest.mark.parametrize("kind", TEMPLATES)
+@pytest.mark.parametrize("kind", [name for name in kind_names() if kind_named(name).template])
 def test_the_files_of_init_can_be_read_as_they_are_and_with_all_comments_taken_away(tmp_path, kind):
-    text = TEMPLATES[kind]
+    text = template(kind)
     assert read_text(tmp_path, text).task.kind == kind
     bare = "\n".join(
         line.removeprefix("# ")
@@ -54,16 +56,20 @@ def read_text(tmp_path, text, *changes):
 
 
 def test_settings_survive_being_written():
-    designs = [bitstring(3).batch_objective.solution().to_json()]
+    designs = [Design.of(("0", 0.25), ("1", 0.5), ("0", 1.0)).to_json()]
     settings = parse(
         {
             "task": {"kind": "bitstring", "length": 3, "alpha": 0.5},
-            "method": {"batch_size": 7, "epsilon": 0.1, "policy": {"inputs": ["previous", "position"]}},
+            "method": {
+                "N": 7,
+                "learner": {"risk_factor": 0.1},
+                "network": {"inputs": ["previous", "position"]},
+            },
             "run": {"budget": 50, "target": 1.5, "initial_designs": designs},
             "executor": {"kind": "processes", "workers": 2},
         }
     )
-    assert settings.method.risk_factor == 0.1
+    assert with_changes(DisCoSettings(), settings.changes).learner.risk_factor == 0.1
     assert parse(tomllib.loads(to_toml(settings.record()))) == settings
 
 
@@ -71,22 +77,25 @@ def test_settings_survive_being_written():
     ("data", "words"),
     [
         (changed(metod={}), "metod is not a setting; did you mean method?"),
-        (changed(method={"learning_rat": 1.0}), "did you mean method.learning_rate?"),
-        (changed(method={"policy": {"unitz": 3}}), "method.policy.unitz is not a setting; did you mean"),
+        (changed(method={"learner": {"learning_rat": 1.0}}), "did you mean method.learner.learning_rate?"),
+        (changed(method={"network": {"unitz": 3}}), "method.network.unitz is not a setting; did you mean"),
         (changed(method={"batch_size": "many"}), "method.batch_size must be a valid integer, got 'many'"),
         (changed(method={"batch_size": 0}), "method.batch_size must be an integer >= 1, got 0"),
-        (changed(method={"policy": {"units": 0}}), "method.policy.units must be an integer >= 1"),
-        (changed(method={"risk_factor": 2.0}), "method.risk_factor must be"),
-        (changed(method={"epsilon": 0.1, "risk_factor": 0.1}), "other name"),
+        (changed(method={"network": {"units": 0}}), "method.network.units must be an integer >= 1"),
+        (changed(method={"learner": {"risk_factor": 2.0}}), "method.learner.risk_factor must be"),
+        (changed(method={"N": 10, "batch_size": 10}), "other name"),
         (changed(method={"kind": "disko"}), "did you mean 'disco'?"),
         (changed(run={"budget": 0}), "run.budget must be"),
         (changed(run={"budget": True}), "run.budget must be a valid integer, got True"),
         (changed(run={}), "run.budget is missing"),
         (changed(run={"budget": 10, "initial_designs": ["x"]}), "not a design in JSON"),
-        (changed(task={"kind": "bitstring", "alpha": 2.0}), "task.alpha must be less than or equal to 1"),
+        (
+            changed(task={"kind": "bitstring", "alpha": 2.0}),
+            "task.alpha must be a finite number >= 0 and <= 1",
+        ),
         (
             changed(task={}),
-            "task.kind must be one of bitstring, regression, problem, tree, policy, custom, got nothing",
+            "task.kind must be one of regression, policy, bitstring, problem, custom, got nothing",
         ),
         (changed(task={"kind": "custom", "task": "no colon"}), "task.task must be"),
         (changed(task={"kind": "policy"}), "task.environment is missing"),
@@ -94,13 +103,13 @@ def test_settings_survive_being_written():
             changed(task=CARTPOLE | {"episode": 3}),
             "task.episode is not a setting; did you mean task.episodes?",
         ),
-        (changed(task=CARTPOLE | {"episodes": 1}), "task.episodes must be greater than or equal to 2, got 1"),
-        (changed(task=CARTPOLE | {"preset": "best"}), "task.preset must be 'tuned' or 'paper', got 'best'"),
+        (changed(task=CARTPOLE | {"episodes": 1}), "task.episodes must be an integer >= 2, got 1"),
+        (changed(task=CARTPOLE | {"preset": "paper"}), "task.preset is not a setting"),
+        (changed(method={"preset": "best"}), "method.preset must be one of default, paper, got 'best'"),
         (changed(task=CARTPOLE | {"racing": "yes"}), "task.racing must be a valid boolean, got 'yes'"),
-        (changed(task=CARTPOLE | {"racing": {"frist": 3}}), "did you mean task.racing.first?"),
         (
-            changed(task=CARTPOLE | {"racing": {"first": 1}}),
-            "task.racing.first must be greater than or equal",
+            changed(task=CARTPOLE | {"racing": {"first": 5}}),
+            "task.racing must be a valid boolean, got {'first'",
         ),
         (changed(task=CARTPOLE | {"ranges": {"angle": [1.0]}}), "task.ranges.angle"),
         (changed(task=3), r"task must be a table, \[task\], got 3"),
@@ -114,14 +123,13 @@ def test_what_is_wrong_is_named(data, words):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("racing", [None, True, False, {"first": 5, "margin": 0.5}])
+@pytest.mark.parametrize("racing", [None, True, False])
 def test_policies_survive_being_written(racing):
     own = {} if racing is None else {"racing": racing}
     task = {
         "arguments": {"sutton_barto_reward": True, "a list": [1, 2]},
         "ranges": {"angle": [-0.1, 0.2], "1": [0, 1]},
         "test_seeds": [5, 6],
-        "restart_after": 200,
     }
     settings = parse({"task": CARTPOLE | task | own, "run": {"budget": 50}})
     assert settings.plan.top == 100  # all of them go to the choice
@@ -134,26 +142,28 @@ def test_defaults_of_policies_are_those_of_the_library():
     from inspect import signature
 
     from discodso import search_policy
-    from discodso.run.settings import PolicyTable, RacingTable
-    from discodso.tasks.policies.racing import Racing
 
     own = signature(search_policy).parameters
-    for name, field in PolicyTable.model_fields.items():
-        if name not in ("kind", "environment", "arguments", "ranges", "test_seeds"):
-            assert own[name].default == field.default, name
-    racing = RacingTable().model_dump()
-    assert Racing(**{**racing, "share": 0.2}) == Racing()
+    table = parse({"task": CARTPOLE, "run": {"budget": 50}}).record()["task"]
+    for name in table.keys() - {"kind", "environment"}:
+        assert own[name].default == table[name], name
 
 
 def test_changes_on_the_command_line(tmp_path):
     text = to_toml(GOOD)
     settings = read_text(
-        tmp_path, text, "method.epsilon=0.3", "run.seed = 7", "task.objective=f2", "method.policy.cell=gru"
+        tmp_path,
+        text,
+        "method.learner.risk_factor=0.3",
+        "run.seed = 7",
+        "task.objective=f2",
+        "method.network.cell=gru",
     )
-    assert settings.method.risk_factor == 0.3
+    method = with_changes(DisCoSettings(), settings.changes)
+    assert method.learner.risk_factor == 0.3
     assert settings.plan.seed == 7
     assert settings.task.objective == "f2"
-    assert settings.method.policy.cell == "gru"
+    assert method.network.cell == "gru"
     for bad in ("seed=3", "run.seed", "task.kind.x=1", "=", "run.=3"):
         with pytest.raises(SettingsError, match=r"--set|not a"):
             read_text(tmp_path, text, bad)
@@ -168,8 +178,8 @@ def test_tasks_by_name(tmp_path, monkeypatch):
         "def broken(): raise RuntimeError('no data')\n"
     )
     monkeypatch.chdir(tmp_path)
-    assert isinstance(runs.load_task("some_task_module:task"), Task)
-    assert runs.load_task("some_task_module:make", None, {"length": 6}).space.shape.length == 6
+    assert isinstance(load_task("some_task_module:task"), Task)
+    assert load_task("some_task_module:make", None, {"length": 6}).space.shape.length == 6
     for name, words in {
         "some_task_module:number": "must be a Task",
         "some_task_module:nothing": "cannot be loaded: AttributeError",
@@ -178,7 +188,7 @@ def test_tasks_by_name(tmp_path, monkeypatch):
         "plain": "module:attribute",
     }.items():
         with pytest.raises(DiscodsoError, match=words):
-            runs.load_task(name)
+            load_task(name)
 
 
 # ------------------------------------------------------------------------------------------------- fuzzing

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spaces import decision_tree
 
 from discodso import Bounds, DecisionTreeBounds, DeclarationError, Design, FixedSequence, Space, Token, Tree
-from discodso.baselines.random_search import UniformProposer
+from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
 
 FIGURE = [("x1<", 2.0), ("a2", None), ("x2<", 6.0), ("x1<", 3.0), ("a1", None), ("a3", None), ("a2", None)]
@@ -74,7 +74,7 @@ def test_too_narrow_intervals_are_widened_to_half_h_and_then_forbidden():
 @given(st.floats(1e-3, 0.3), st.integers(0, 2**32 - 1))
 def test_thresholds_never_contradict_those_above(resolution, seed):
     space = decision_tree(max_length=25, resolution=resolution)
-    drawn = sample(space, UniformProposer(space), 30, np.random.default_rng(seed)).designs
+    drawn = sample(space, UniformStepper(space), 30, np.random.default_rng(seed)).designs
     for design in drawn:
         assert not space.violations(design)
         check_subtree(list(design), {"x1<": (0.0, 5.0), "x2<": (1.0, 8.0)})
@@ -96,7 +96,7 @@ def test_finite_ranges_and_h_give_finite_depth():
     space = Space(
         [Token("x<", 2, range=(0, 1)), Token("a"), Token("b")], Tree(1, 4001), bounds=DecisionTreeBounds(0.2)
     )
-    drawn = sample(space, UniformProposer(space), 200, np.random.default_rng(0)).designs
+    drawn = sample(space, UniformStepper(space), 200, np.random.default_rng(0)).designs
     assert drawn.lengths.max() < 40
 
 
@@ -112,7 +112,7 @@ def test_bounds_of_ones_own():
             return low, high
 
     space = Space([Token("v", range=(0, 1))], FixedSequence(5), bounds=Increasing())
-    values = sample(space, UniformProposer(space), 100, np.random.default_rng(0)).designs.values
+    values = sample(space, UniformStepper(space), 100, np.random.default_rng(0)).designs.values
     assert np.all(np.diff(values, axis=1) >= 0)
     broken = space.violations(Design.of(("v", 0.5), ("v", 0.4), ("v", 0.6), ("v", 0.7), ("v", 0.8)))
     assert [v.position for v in broken] == [1]

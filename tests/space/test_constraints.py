@@ -32,7 +32,7 @@ from discodso import (
     Tree,
     UniformArity,
 )
-from discodso.baselines.random_search import UniformProposer
+from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
 
 
@@ -101,7 +101,7 @@ def test_random_spaces_give_valid_designs_or_name_the_constraints_of_a_dead_end(
         if isinstance(space, DeadEndError):
             raise space
         rules = [rule.name for rule in space.rules]
-        drawn = sample(space, UniformProposer(space), 40, np.random.default_rng(seed)).designs
+        drawn = sample(space, UniformStepper(space), 40, np.random.default_rng(seed)).designs
     except DeadEndError as error:
         message = str(error)
     assert bool(message) != bool(len(drawn))
@@ -119,7 +119,7 @@ def test_a_dead_end_names_the_constraints_that_made_it():
     rules = [ForbiddenChild("add", ("x", "add")), ForbiddenSiblings([("y", "y")])]
     space = Space(tokens, Tree(3, 7), rules)
     with pytest.raises(DeadEndError) as caught:
-        sample(space, UniformProposer(space), 10, np.random.default_rng(0))
+        sample(space, UniformStepper(space), 10, np.random.default_rng(0))
     message = str(caught.value)
     assert "⟨add, y⟩" in message
     assert "ForbiddenChild" in message
@@ -173,7 +173,7 @@ def test_constraints_see_values():
             return mask
 
     space = Space([Token("v", range=(0, 1)), Token("d")], FixedSequence(6), [Ascending()])
-    drawn = sample(space, UniformProposer(space), 500, np.random.default_rng(0)).designs
+    drawn = sample(space, UniformStepper(space), 500, np.random.default_rng(0)).designs
     follows = [
         (a, b)
         for design in drawn
@@ -190,7 +190,7 @@ def test_soft_length_moves_lengths_towards_its_centre():
 
     def lengths(priors):
         space = Space(tokens, Tree(1, 40), priors=priors)
-        return sample(space, UniformProposer(space), 2000, np.random.default_rng(0)).designs.lengths
+        return sample(space, UniformStepper(space), 2000, np.random.default_rng(0)).designs.lengths
 
     plain, soft = lengths(()), lengths((SoftLength(15, 3),))
     assert abs(soft.mean() - 15) < abs(plain.mean() - 15)
@@ -202,7 +202,7 @@ def test_soft_length_moves_lengths_towards_its_centre():
 def test_uniform_arity_makes_arities_equally_likely():
     tokens = [*(Token(f"b{i}", 2) for i in range(6)), Token("u", 1), Token("x"), Token("y")]
     space = Space(tokens, Tree(1, 30), priors=[UniformArity()])
-    first = sample(space, UniformProposer(space), 9000, np.random.default_rng(0)).designs.tokens[:, 0]
+    first = sample(space, UniformStepper(space), 9000, np.random.default_rng(0)).designs.tokens[:, 0]
     shares = np.bincount(space.library.arity[first], minlength=3) / 9000
     np.testing.assert_allclose(shares, 1 / 3, atol=0.02)
 

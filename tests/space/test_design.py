@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spaces import decision_tree, small_open, symbolic
 
 from discodso import Design, DesignBatch, InvalidDesignError
-from discodso.baselines.random_search import UniformProposer
+from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
 
 
@@ -110,7 +110,7 @@ def test_equality_hash_and_iteration():
 
 @pytest.mark.parametrize("space", [symbolic(), decision_tree(), small_open()])
 def test_batches_decode_and_encode_to_the_same_designs(space):
-    batch = sample(space, UniformProposer(space), 50, np.random.default_rng(0)).designs
+    batch = sample(space, UniformStepper(space), 50, np.random.default_rng(0)).designs
     designs = list(batch)
     again = space.encode(designs)
     assert list(again) == designs

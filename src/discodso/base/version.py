@@ -1,3 +1,3 @@
 """The version, in the one place that both the package and its metadata read."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

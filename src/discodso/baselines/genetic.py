@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from discodso.base.arrays import Bools, Floats
 from discodso.base.checks import require, require_integer, require_number, seed_sequence, settle_integers
 from discodso.base.errors import DeadEndError, DiscodsoError
-from discodso.baselines.random_search import UniformProposer
+from discodso.baselines.random_search import UniformStepper
 from discodso.disco.method import Metrics
 from discodso.disco.sampling import sample
 from discodso.space.design import Design, DesignBatch
@@ -204,7 +204,7 @@ class GP:
                     break
         missing = s.population - len(made)
         if missing > 0:
-            designs = sample(self.space, UniformProposer(self.space), missing, self._rng).designs
+            designs = sample(self.space, UniformStepper(self.space), missing, self._rng).designs
             made += self._individuals(designs, units_of(self.space, designs))
         return made[: s.population]
 

@@ -21,18 +21,18 @@ from discodso.space.space import Space
 from discodso.space.state import State, generator_state, restore_generator
 
 
-class UniformProposer:
+class UniformStepper:
     """A policy that knows nothing: values are uniform on finite intervals, and have a standard normal distribution
     in coordinates, truncated, on infinite ones."""
 
     def __init__(self, space: Space) -> None:
         self.tokens = len(space.library)
 
-    def initial_state(self, size: int) -> None:
+    def initial_memory(self, size: int) -> None:
         """There is no memory."""
         return
 
-    def step(self, prefix: Prefix, state: None) -> Emission:
+    def step(self, prefix: Prefix, memory: None) -> Emission:
         """Flat logits."""
         flat = np.zeros((len(prefix), self.tokens), np.float32)
         return Emission(flat, flat[:, :0], None)
@@ -40,7 +40,7 @@ class UniformProposer:
     def draw(
         self, emission: Emission, rows: Ints, column: Ints, low: Floats, high: Floats, uniform: Floats
     ) -> Floats:
-        """See `Proposer.draw`."""
+        """See `Stepper.draw`."""
         finite = np.isfinite(low) & np.isfinite(high)
         mean, scale = np.zeros(len(rows)), np.ones(len(rows))
         drawn = TruncatedNormal().sample(mean, scale, low, high, uniform)
@@ -52,12 +52,12 @@ class UniformProposer:
     def log_density(
         self, emission: Emission, rows: Ints, column: Ints, z: Floats, low: Floats, high: Floats
     ) -> Floats:
-        """See `Proposer.log_density`."""
+        """See `Stepper.log_density`."""
         finite = np.isfinite(low) & np.isfinite(high)
         of = [torch.from_numpy(part) for part in (z, np.zeros(len(z)), np.ones(len(z)), low, high)]
         return np.where(finite, Uniform().log_prob(*of).numpy(), TruncatedNormal().log_prob(*of).numpy())
 
-    def keep(self, state: None, rows: Ints) -> None:
+    def keep(self, memory: None, rows: Ints) -> None:
         """There is no memory."""
         return
 
@@ -79,19 +79,21 @@ class RandomSettings:
 class RandomSearch:
     """Draws designs uniformly under the constraints and learns nothing."""
 
+    redraws = True
+
     def __init__(
         self, space: Space, settings: RandomSettings, *, seed: int | np.random.SeedSequence = 0
     ) -> None:
         self.space = space
         self.batch_size = settings.batch_size
-        self._proposer = UniformProposer(space)
+        self._stepper = UniformStepper(space)
         self._rng = np.random.default_rng(seed_sequence(seed))
 
     def ask(self, size: int | None = None) -> DesignBatch:
         """Designs drawn at random."""
         count = self.batch_size if size is None else size
         require_integer("size", count, 1)
-        return sample(self.space, self._proposer, count, self._rng).designs
+        return sample(self.space, self._stepper, count, self._rng).designs
 
     def tell(
         self, designs: Sequence[Design], rewards: ArrayLike, weights: ArrayLike | None = None

@@ -13,7 +13,7 @@ bench = typer.Typer(no_args_is_help=True, help="The experiments of the paper.")
 @bench.command("regression")
 def bench_regression(
     problems: Annotated[str, typer.Option(help="'all', or names separated by commas.")] = "all",
-    calls: Annotated[int, typer.Option(help="Objective calls for each run.")] = 1_000_000,
+    budget: Annotated[int, typer.Option(help="Objective calls for each run.")] = 1_000_000,
     seeds: Annotated[int, typer.Option(help="Runs for each problem.")] = 1,
     preset: Annotated[str, typer.Option(help="paper, or default for the stronger search.")] = "paper",
     variant: Annotated[str, typer.Option(help="Data variant, A or B (drops targets of 100 and more).")] = "A",
@@ -34,7 +34,7 @@ def bench_regression(
     from discodso.tasks.regression.problems import problems as named
 
     require_integer("seeds", seeds, 1)
-    require_integer("calls", calls, 1)
+    require_integer("budget", budget, 1)
     require_one_of("preset", preset, ("paper", "default"))
     for number in checkpoint:
         require_integer("checkpoint", number, 1)
@@ -44,7 +44,7 @@ def bench_regression(
     runs = experiment.runs_of(
         chosen,
         seeds,
-        calls,
+        budget,
         "A" if variant == "A" else "B",
         tuple(checkpoint),
         preset="paper" if preset == "paper" else "default",
@@ -60,6 +60,6 @@ def bench_regression(
 
     with make_executor(executor, workers, address) as where:
         records = experiment.execute_all(runs, out, where, report)
-    for number in (*sorted(checkpoint), calls):
+    for number in (*sorted(checkpoint), budget):
         print(f"\n{number} calls, variant {variant}, {seeds} seed(s)\n")
         print(experiment.table(records, number))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TextIO, cast
 
 import typer
 
 from discodso.base.errors import DiscodsoError
+from discodso.base.streams import Forgiving, discard
 from discodso.base.version import __version__
-from discodso.cli import bench, reporting, reproduce, running, show, tools
-from discodso.cli import policy as cli_control
+from discodso.cli import bench, play, reporting, reproduce, running, show, tools
 from discodso.cli.output import EXIT_ERROR, EXIT_INTERRUPTED
 
 app = typer.Typer(
@@ -39,8 +39,8 @@ def _root(
 
 app.add_typer(running.run, name="run")
 app.command()(running.fit)
-app.command()(cli_control.policy)
-app.command()(cli_control.play)
+app.command()(running.policy)
+app.command()(play.play)
 app.command()(running.resume)
 app.command()(show.show)
 app.command()(reporting.report)
@@ -53,7 +53,26 @@ app.add_typer(bench.bench, name="bench")
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Entry point: an error that discodso raises on purpose, or the system, is one line, not a traceback."""
+    """Entry point: an error that discodso raises on purpose, or the system, is one line, not a traceback.
+
+    Standard error that cannot be written costs its words only. If the reader of the output has gone, as `head`
+    does, the program ends without a word.
+    """
+    errors = sys.stderr
+    words = Forgiving(errors)
+    sys.stderr = cast("TextIO", words)
+    try:
+        return _run(arguments)
+    finally:
+        try:
+            _flush_output()
+        finally:
+            sys.stderr = errors
+            if words.broken:
+                discard(errors)
+
+
+def _run(arguments: list[str] | None) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
@@ -62,13 +81,25 @@ def main(arguments: list[str] | None = None) -> Any:
         _fail(str(error))
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
-    except BrokenPipeError:  # the reader of the output has gone, as `head` does
-        sys.stderr.close()
+    except BrokenPipeError:
         sys.exit(EXIT_ERROR)
     except MemoryError as error:
         _fail(f"there is not enough memory; smaller batches, designs or tables need less ({error})")
     except OSError as error:
         _fail(str(error))
+
+
+def _flush_output() -> None:
+    """Bring out what was printed now, because Python would make a traceback of what goes wrong later."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        discard(sys.stdout)
+        sys.exit(EXIT_ERROR)
+    except (OSError, ValueError) as error:
+        discard(sys.stdout)
+        _fail(f"cannot write the output: {getattr(error, 'strerror', None) or error}")
 
 
 def _fail(words: str) -> NoReturn:

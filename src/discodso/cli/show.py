@@ -23,6 +23,7 @@ def standing(folder: Path) -> dict[str, Any]:
         read_top,
         require_run_folder,
     )
+    from discodso.run.kinds import kind_named, kind_names
 
     require_run_folder(folder)
     settings = read_settings(folder / "settings.toml")
@@ -32,8 +33,11 @@ def standing(folder: Path) -> dict[str, Any]:
     ended = None if running else top.get("stop")
     policy = read_summary(folder)
     run = settings.get("run")
-    if is_policy(settings) and (policy is None or policy.get("calls") != top.get("calls")):
-        ended = None  # the search may have, but the choice was not made
+    task = settings.get("task")
+    name = task.get("kind") if isinstance(task, dict) else None
+    last = kind_named(name).last if name in kind_names() else ""
+    if last and (read_object(folder / last) or {}).get("calls") != top.get("calls"):
+        ended = None  # the search may have, but what comes after it is missing, or that of a shorter run
     return {
         "folder": str(folder),
         "task": settings.get("task"),
@@ -47,12 +51,6 @@ def standing(folder: Path) -> dict[str, Any]:
         "policy": policy,
         "failures": first_failures(top),
     }
-
-
-def is_policy(settings: dict[str, Any]) -> bool:
-    """Whether these are settings of a policy search."""
-    task = settings.get("task")
-    return isinstance(task, dict) and task.get("kind") == "policy"
 
 
 def read_summary(folder: Path) -> dict[str, Any] | None:

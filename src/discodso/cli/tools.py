@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated
@@ -14,35 +13,29 @@ import typer
 
 from discodso.base.version import __version__
 from discodso.cli.output import EXIT_ERROR
-from discodso.cli.templates import CUSTOM_TASK, TEMPLATES
-
-
-class Template(StrEnum):
-    """Kinds of runs that `init` writes a settings file for."""
-
-    regression = "regression"
-    policy = "policy"
-    bitstring = "bitstring"
-    custom = "custom"
 
 
 def init(
-    kind: Annotated[Template, typer.Argument(help="What to search for.")],
+    kind: Annotated[str, typer.Argument(help="What to search for: regression, policy, bitstring or custom.")],
     path: Annotated[Path, typer.Argument(help="File to write; one that exists is left alone.")] = Path(
         "settings.toml"
     ),
 ) -> None:
     """Write a commented settings file to start from."""
+    from discodso.base.checks import require_one_of
     from discodso.base.files import FileError, write_atomically
+    from discodso.cli.templates import template
+    from discodso.run.kinds import kind_named, kind_names
 
-    module = path.parent / "my_task.py"
-    for file in (path, *([module] if kind is Template.custom else [])):
+    require_one_of("kind", kind, tuple(name for name in kind_names() if kind_named(name).template))
+    files = {path.parent / name: text for name, text in kind_named(kind).files.items()}
+    for file in (path, *files):
         if file.exists():
             raise FileError(f"{file} exists already and is left alone; name another file, or remove it")
-    write_atomically(path, TEMPLATES[kind.value])
-    if kind is Template.custom:
-        write_atomically(module, CUSTOM_TASK)
-        print(f"wrote {module}, the task")
+    write_atomically(path, template(kind))
+    for file, text in files.items():
+        write_atomically(file, text)
+        print(f"wrote {file}, the task")
     print(f"wrote {path}; run it by `discodso run {path} --out run-1`")
 
 
@@ -53,7 +46,7 @@ def check(
 ) -> None:
     """Try a task of one's own: its rules, its designs, its objective."""
     from discodso.base.checks import require_integer
-    from discodso.tasks.runs import load_task
+    from discodso.tasks.custom import load_task
     from discodso.testing import check_task
 
     require_integer("designs", designs, 1)

@@ -1,8 +1,8 @@
-"""The best designs seen, which priority-queue training imitates, and what their rewards stand on.
+"""The archive of the best distinct designs seen, and what their rewards stand on.
 
 Where rewards are noisy the best of many are mostly the lucky ones. With rechecking a promising design is evaluated
-again before it joins the elite, and joins with the second reward only, since the first one chose it; those of the
-elite with the least evidence are evaluated again all along, and their rewards are averaged.
+again before it joins the archive, with the second reward only, since the first one chose it; those of the
+archive with the least evidence are evaluated again all along, and their rewards are averaged.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discodso.base.arrays import Bools, Floats, Ints
+from discodso.disco.settings import ArchiveSettings
 from discodso.space.design import DesignBatch
 from discodso.space.space import Space
 from discodso.space.state import Arrays, batch_arrays, batch_of
@@ -61,23 +62,18 @@ class Pool:
             np.concatenate((self.weights, other.weights)),
         )
 
-    def best_distinct(self, count: int, niche: Niche | None = None, unequal: bool = False) -> Pool:
-        """The best designs without repetition; at equal rewards the shorter ones, and of these one only if they
-        have to be `unequal`."""
+    def best_distinct(self, count: int, niche: Niche | None = None) -> Pool:
+        """The best designs without repetition; at equal rewards the shorter ones."""
         order = np.lexsort((self.designs.design_lengths(), -self.rewards))
         keys = self.designs.keys()
         structures = keys if niche is None else self.designs.skeletons(niche.length)
         first: dict[bytes, int] = {}
         taken: Counter[bytes] = Counter()
-        seen: set[float | None] = set()
         for row in order.tolist():
             if len(first) == count:
                 break
-            reward = significant(self.rewards[row]) if unequal else None
-            full = (niche is not None and taken[structures[row]] >= niche.size) or reward in seen
+            full = niche is not None and taken[structures[row]] >= niche.size
             if np.isfinite(self.rewards[row]) and keys[row] not in first and not full:
-                if reward is not None:
-                    seen.add(reward)
                 first[keys[row]] = row
                 taken[structures[row]] += 1
         return self.select(np.array(list(first.values()), dtype=np.int64))
@@ -97,15 +93,14 @@ class Pool:
 
 
 @dataclass(frozen=True)
-class Elites:
-    """The elite, best first, and the promising designs that wait for their second evaluation.
+class Archive:
+    """The best designs seen, best first, and the promising designs that wait for their second evaluation.
 
     Attributes:
         members: at most `size`.
         waiting: only with `recheck`.
         niche: how many members may be alike, None for any number.
         recheck: whether rewards are noisy; see the module.
-        unequal: whether designs with the same reward count as one.
     """
 
     members: Pool
@@ -113,25 +108,34 @@ class Elites:
     size: int
     niche: Niche | None = None
     recheck: bool = False
-    unequal: bool = False
 
-    def add(self, batch: Pool, places: int) -> Elites:
+    @classmethod
+    def begin(cls, space: Space, settings: ArchiveSettings) -> Archive:
+        """An empty one."""
+        nothing = Pool.empty(space)
+        niche = Niche(settings.niche, settings.niche_length or None) if settings.niche else None
+        return cls(nothing, nothing, settings.size, niche, settings.recheck > 0)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def add(self, batch: Pool, places: int) -> Archive:
         """Take the rewards of a batch; at most `places` designs wait afterwards."""
         if not self.recheck:
-            members = self.members.join(batch).best_distinct(self.size, self.niche, self.unequal)
+            members = self.members.join(batch).best_distinct(self.size, self.niche)
             return replace(self, members=members)
         keys, waiting_keys = batch.designs.keys(), self.waiting.designs.keys()
         known = {*waiting_keys, *self.members.designs.keys()}
         again = np.array([key in known for key in keys], np.bool_)
         members = _averaged(self.members.join(batch.select(again)))
-        members = members.best_distinct(self.size, self.niche, self.unequal)
+        members = members.best_distinct(self.size, self.niche)
         line = members.rewards[-1] if len(members) == self.size else -np.inf
         still = [key not in keys for key in waiting_keys]
         left = self.waiting.select(np.array(still, np.bool_))
         news = batch.select(~again & (batch.rewards > line))
         return replace(self, members=members, waiting=left.join(news).best_distinct(places))
 
-    def entered(self, before: Elites, batch: Pool) -> Floats:
+    def entered(self, before: Archive, batch: Pool) -> Floats:
         """float[B]: 1 / (1 + rank) for each design of a batch that is a member now and was none before, else 0.
         With `recheck` it is enough to wait for membership."""
         now = {**_ranks(self.waiting), **_ranks(self.members)}
@@ -145,11 +149,6 @@ class Elites:
         least = np.argsort(self.members.weights, kind="stable")
         designs = DesignBatch.concatenate((self.waiting.designs, self.members.designs.select(least)))
         return designs.select(slice(0, places))
-
-
-def significant(reward: float) -> float:
-    """A reward without the last digits, in which sums of the same numbers in another order may differ."""
-    return float(f"{reward:.10g}")
 
 
 def _ranks(pool: Pool) -> dict[bytes, int]:

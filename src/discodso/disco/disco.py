@@ -1,175 +1,116 @@
 """DisCo: the joint discrete-continuous method of the paper, driven by ask and tell.
 
+    DisCo = Archive + Proposers + Scheduler + Learner
+
 Algorithm 1 is one `ask(batch_size)` and one `tell`. A caller may tell designs in parts and in any order, and
 designs that were never asked for: `tell` gathers until a batch is full, then makes one update from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Floats, Ints
-from discodso.base.checks import require, require_integer, require_number, seed_sequence, settle_integers
+from discodso.base.checks import require, require_integer, seed_sequence, settle_integers
 from discodso.base.errors import DeclarationError
-from discodso.disco.adam import Adam
-from discodso.disco.archive import Elites, Niche, Pool
+from discodso.disco.archive import Archive, Niche, Pool
+from discodso.disco.learner import Learner
 from discodso.disco.method import Metrics
-from discodso.disco.network import Policy, PolicySettings, Score, one_thread
+from discodso.disco.network import NetworkSettings, Policy, one_thread
 from discodso.disco.proposers.refinement import Refinement
-from discodso.disco.proposers.variation import vary
-from discodso.disco.restarts import Restarting, RestartSettings
+from discodso.disco.proposers.variation import Variation
 from discodso.disco.sampling import sample
-from discodso.disco.scheduler import (
-    ELSEWHERE,
-    POLICY,
-    PROPOSERS,
-    REFINEMENT,
-    VARIATION,
-    Allocation,
-    Origins,
-)
-from discodso.disco.training import (
-    Baseline,
-    imitation_loss,
-    limit_gradients,
-    policy_gradient_loss,
-    require_finite,
-    select,
+from discodso.disco.scheduler import POLICY, Origins, Scheduler
+from discodso.disco.scripts import Scripts
+from discodso.disco.settings import (
+    ArchiveSettings,
+    LearnerSettings,
+    RefinementSettings,
+    RestartSettings,
+    TaskRefinementSettings,
+    VariationSettings,
 )
 from discodso.space.design import Design, DesignBatch
 from discodso.space.replay import replay
 from discodso.space.space import Space
-from discodso.space.state import Arrays, State, generator_state, restore_generator
+from discodso.space.state import State, batch_arrays, batch_of, generator_state, restore_generator
+
+_BEST_OF_STARTS = 20  # designs of all starts that a new one may begin with
+_ALIKE = 5  # of these, designs with the same first tokens count as one structure
 
 
 @dataclass(frozen=True, slots=True)
 class DisCoSettings:
-    """Hyperparameters; the defaults are the paper's, and where it is silent those of ARCHITECTURE.md.
+    """The method: Archive + Proposers + Scheduler + Learner.
 
     Args:
         batch_size: N, designs for one update. Large budgets and cheap objectives can afford 1000, which costs
             less time for each design and more designs for each step of learning.
-        learning_rate: of Adam.
-        entropy_coefficient: lambda_H, weight of the entropy bonus.
-        risk_factor: epsilon, the share of the batch that teaches; 1 is the plain policy gradient.
-        baseline_coefficient: weight of the past in the running average of the quantile.
-        normalise_advantages: divide advantages by their running root mean square.
-        max_gradient_norm: longer gradients are shortened to it. Ordinary ones are about 1, so that only freaks are
-            touched, which would stall Adam for a long time.
-        queue_size: how many of the best designs seen are kept, to be imitated, varied and refined; 0 for none.
-        queue_weight: weight of imitating them in the loss (priority-queue training).
-        queue_niche: how many of them may have the same structure; 0 for any number. Without a limit variants of
-            one design fill the queue, and the policy stops trying other structures.
-        queue_niche_length: designs have the same structure if they agree in so many tokens from the start; 0 for
-            all tokens. Few tokens keep designs apart that differ from the root on.
-        queue_unequal: whether designs with the same reward count as one, the shortest. Where rewards have no noise
-            and many values, equal ones mean designs that differ in what does not matter.
-        queue_steps: steps of the optimiser for each batch; those after the first imitate the queue only. More of
-            them pay where an objective call costs more than a step.
-        queue_recheck: share of a batch that evaluates good designs again, for noisy objectives. A design then
-            joins the queue with its second reward, and the rewards of those in it are averaged.
-        queue_sample: how many of the queue, drawn at random, one update imitates; 0 for all of them.
-        variation: share of a batch that are variations of designs of the queue: values moved, parts drawn anew by
-            the policy, exchanged, inserted or taken out.
-        variation_single: share of the moves of values among them that move one value only, half of them to
-            anywhere within its range. That gets on where rewards have steps, which hide how far a value is off,
-            and where a move of several values spoils one that was right.
-        refinement: share of a batch that refines the values of the best skeletons of the queue, by CMA-ES.
-        allocation: share calls between policy, variation and refinement, as far as they are on, by what each
-            earned lately instead of by the two shares above; see `allocation`.
-        off_policy: whether varied and refined designs take part in the policy gradient, as if the policy had drawn
-            them; without it they teach by the queue only.
-        task_refinement: share of a batch that the task refines, if it can (see `Task`), once it is evaluated: the
-            best designs, one for each skeleton. The method learns from them in place of those they come from.
-        refine_calls: objective calls allowed to each of them, beside those of the batch.
-        restart_batches: begin anew with a fresh network after so many batches without a better design (and as
-            many as it took to find it), by turns from nothing and from the best designs so far; 0 for never. See
-            `restarts`.
-        policy: the network and its distributions.
+        network: the network that proposes designs, and its distributions.
+        learner: how the network learns.
+        archive: keeps the best designs; None for none.
+        variation: varies archived designs.
+        refinement: refines values of archived designs.
+        task_refinement: lets the task refine the best of a batch.
+        adaptive: share calls between the proposers by what each earned lately instead of by their shares; see
+            `scheduler`.
+        restarts: begin anew when stuck.
+        proposers: further ones, each a class, or another function of the space, that gives a `Proposer`.
     """
 
     batch_size: int = 100
-    learning_rate: float = 0.001
-    entropy_coefficient: float = 0.01
-    risk_factor: float = 0.2
-    baseline_coefficient: float = 0.5
-    normalise_advantages: bool = True
-    max_gradient_norm: float = 10.0
-    queue_size: int = 0
-    queue_weight: float = 1.0
-    queue_niche: int = 0
-    queue_niche_length: int = 0
-    queue_unequal: bool = False
-    queue_steps: int = 1
-    queue_recheck: float = 0.0
-    queue_sample: int = 0
-    variation: float = 0.0
-    variation_single: float = 0.0
-    refinement: float = 0.0
-    allocation: bool = False
-    off_policy: bool = True
-    task_refinement: float = 0.0
-    refine_calls: int = 10
-    restart_batches: int = 0
-    policy: PolicySettings = field(default_factory=PolicySettings)
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    learner: LearnerSettings = field(default_factory=LearnerSettings)
+    archive: ArchiveSettings | None = None
+    variation: VariationSettings | None = None
+    refinement: RefinementSettings | None = None
+    task_refinement: TaskRefinementSettings | None = None
+    adaptive: bool = False
+    restarts: RestartSettings | None = None
+    proposers: tuple[Callable[[Space], Any], ...] = ()
+
+    IN_FILES: ClassVar[Mapping[str, Any]] = {"proposers": None}
 
     def __post_init__(self) -> None:
-        settle_integers(
-            self,
-            {
-                "batch_size": 1,
-                "queue_size": 0,
-                "queue_niche": 0,
-                "queue_niche_length": 0,
-                "queue_steps": 1,
-                "queue_sample": 0,
-                "refine_calls": 1,
-                "restart_batches": 0,
-            },
-        )
-        require_number("learning_rate", self.learning_rate, above=0)
-        require_number("entropy_coefficient", self.entropy_coefficient, least=0)
-        require_number("risk_factor", self.risk_factor, above=0, most=1)
-        require_number("baseline_coefficient", self.baseline_coefficient, least=0, most=0.999)
-        require_number("max_gradient_norm", self.max_gradient_norm, above=0)
-        require_number("queue_weight", self.queue_weight, least=0)
-        require_number("queue_recheck", self.queue_recheck, least=0, most=0.5)
-        require_number("variation", self.variation, least=0, most=0.9)
-        require_number("variation_single", self.variation_single, least=0, most=1)
-        require_number("refinement", self.refinement, least=0, most=0.9)
-        require_number("task_refinement", self.task_refinement, least=0, most=1)
-        both = self.variation + self.refinement
-        require("refinement", self.refinement, both <= 0.9, "at most 0.9 together with variation")
-        for name in ("queue_recheck", "variation", "refinement"):
-            if getattr(self, name) and not self.queue_size:
-                raise DeclarationError(f"{name} needs a queue; set queue_size, for example to 50")
-        require("policy", self.policy, isinstance(self.policy, PolicySettings), "a PolicySettings object")
+        settle_integers(self, {"batch_size": 1})
+        for name, kind in (
+            ("network", NetworkSettings),
+            ("learner", LearnerSettings),
+            ("archive", ArchiveSettings),
+            ("variation", VariationSettings),
+            ("refinement", RefinementSettings),
+            ("task_refinement", TaskRefinementSettings),
+            ("restarts", RestartSettings),
+        ):
+            value, optional = getattr(self, name), name not in ("network", "learner")
+            good = isinstance(value, kind) or (optional and value is None)
+            require(name, value, good, f"of type {kind.__name__}" + (", or None" if optional else ""))
+        shares = sum(part.share for part in (self.variation, self.refinement) if part is not None)
+        require("refinement.share", shares, shares <= 0.9, "at most 0.9 together with that of variation")
+        good = isinstance(self.proposers, tuple) and all(map(callable, self.proposers))
+        require("proposers", self.proposers, good, "a tuple of classes or functions")
+        for name in ("variation", "refinement", "proposers"):
+            if getattr(self, name) and self.archive is None:
+                raise DeclarationError(f"{name} needs an archive; set archive, for example ArchiveSettings()")
 
-    def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> DisCo | Restarting:
+    def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> DisCo:
         """Start the method on a space."""
-        if not self.restart_batches:
-            return DisCo(space, self, seed=seed)
-        restarts = RestartSettings(
-            replace(self, restart_batches=0),
-            self.restart_batches * self.batch_size,
-            recheck=self.queue_recheck > 0,
-            patience=1.0,
-            least_gain=0.001,
-        )
-        return restarts.build(space, seed)
+        return DisCo(space, self, seed=seed)
 
 
 class DisCo:
-    """A policy over a space and everything that its training remembers.
+    """A method in the middle of a run: one start after the other, each with a network and an archive of its own.
 
     Args:
         space: what to search.
-        settings: hyperparameters.
+        settings: of the method; the default ones for the budget if not given. `DisCo(space, preset("paper"))` is
+            the paper's method.
+        budget: objective calls, which the default batch size follows.
         seed: decides the initial weights and all samples.
     """
 
@@ -178,83 +119,84 @@ class DisCo:
         space: Space,
         settings: DisCoSettings | None = None,
         *,
+        budget: int | None = None,
         seed: int | np.random.SeedSequence = 0,
     ) -> None:
         require("space", space, isinstance(space, Space), "a Space")
-        settings = DisCoSettings() if settings is None else settings
+        if settings is None:
+            settings = default_settings(budget=budget)
+        elif budget is not None:
+            raise DeclarationError("give DisCo settings or a budget, not both")
         require("settings", settings, isinstance(settings, DisCoSettings), "a DisCoSettings object")
         self.space = space
         self.settings = settings
-        self.batch_size = self.settings.batch_size
-        self.refine_calls = self.settings.refine_calls
-        self.baseline = Baseline()
-        self.updates = 0
-        weights, samples = seed_sequence(seed).spawn(2)
-        self.policy = Policy(space, self.settings.policy, np.random.default_rng(weights))
-        self._rng = np.random.default_rng(samples)
-        self._optimiser = Adam(self.policy.parameters(), self.settings.learning_rate)
-        self._pool = Pool.empty(space)
-        self._sources: Ints = np.empty(0, np.int64)  # of the designs in the pool
-        self._origins = Origins(10 * self.batch_size)
-        self._refinement = Refinement()
-        self._allocation = Allocation()
-        self._elites = Elites(
-            Pool.empty(space),
-            Pool.empty(space),
-            settings.queue_size,
-            Niche(settings.queue_niche, settings.queue_niche_length or None)
-            if settings.queue_niche
-            else None,
-            settings.queue_recheck > 0,
-            settings.queue_unequal,
-        )
+        self.batch_size = settings.batch_size
+        # With rechecking a design that comes again is told again, since that is how it joins the archive.
+        self.redraws = settings.archive is not None and not settings.archive.recheck
+        self._seed = seed_sequence(seed)
+        recheck = settings.archive is not None and settings.archive.recheck > 0
+        nothing = Pool.empty(space)
+        # Of all starts, and of this one.
+        self._best = Archive(nothing, nothing, _BEST_OF_STARTS, Niche(1, _ALIKE), recheck)
+        self._begin(0)
+
+    def _begin(self, restarts: int) -> None:
+        self.restarts = restarts
+        # The first start is the same search as one without restarts.
+        key = (*self._seed.spawn_key, restarts) if restarts else self._seed.spawn_key
+        own = np.random.SeedSequence(self._seed.entropy, spawn_key=key)
+        self._start = _Start(self.space, self.settings, own)
+        nothing = Pool.empty(self.space)
+        self._own = replace(self._best, members=nothing, waiting=nothing)
+        self._first = self._last_better = -np.inf  # of the first batch, and the last that counted as better
+        self._calls = self._calls_since_better = 0
+        self._waiting = nothing.designs
+        if restarts and restarts % 2 == 0:  # every second start goes on with the best designs of all before
+            if self._best.recheck:
+                self._waiting = self._best.members.designs
+            else:
+                self._start.tell(self._best.members)  # known exactly: no calls for them
 
     @property
-    def elite(self) -> Pool:
-        """The queue: the best designs seen, best first, with the means of their rewards."""
-        return self._elites.members
+    def policy(self) -> Policy:
+        """The network."""
+        return self._start.learner.policy
 
     @property
-    def shares(self) -> tuple[float, ...]:
-        """Of the next batch: policy, variation and refinement."""
-        s = self.settings
-        if s.allocation:
-            return self._allocation.shares((True, s.variation > 0, s.refinement > 0))
-        return 1 - s.variation - s.refinement, s.variation, s.refinement
+    def updates(self) -> int:
+        """Updates of the network in this start."""
+        return self._start.learner.updates
+
+    @property
+    def archive(self) -> Archive | None:
+        """The best designs of this start, None if none are kept."""
+        return self._start.archive
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Of the next batch, by who proposes."""
+        return self._start.scheduler.named_shares()
+
+    @property
+    def refine_calls(self) -> int:
+        """Objective calls for each design that the task refines."""
+        return 0 if self.settings.task_refinement is None else self.settings.task_refinement.calls
 
     def ask(self, size: int | None = None) -> DesignBatch:
-        """Designs to evaluate, a sequence of `Design`: drawn from the policy; with a queue perhaps also
-        designs to evaluate again, refinements and variations."""
+        """Designs to evaluate, a sequence of `Design`: drawn from the network, and from the other proposers."""
         count = self.batch_size if size is None else size
         require_integer("size", count, 1)
-        members, rng = self.elite, self._rng
-        again = self._elites.to_recheck(int(self.settings.queue_recheck * count))
-        count -= len(again)
-        _, varied_share, refined_share = self.shares
-        varied, wanted = int(varied_share * count), int(refined_share * count)
-        parts = [again]
-        if wanted:
-            self._refinement, refined = self._refinement.ask(self.space, members, wanted, rng)
-            self._note(refined, REFINEMENT)
-            parts.append(refined)
-            count -= len(refined)
-            varied += wanted - len(refined) if varied else 0
-        varied = min(varied, count) if len(members) > 1 else 0
-        if count:
-            with one_thread():
-                single = self.settings.variation_single
-                scripts = vary(self.space, members.designs, varied, count, rng, single) if varied else None
-                drawn = sample(self.space, self.policy.stepper(), count, rng, scripts=scripts).designs
-            self._note(drawn.select(slice(0, varied)), VARIATION)
-            self._note(drawn.select(slice(varied, None)), POLICY)
-            parts.append(drawn)
-        parts = [part for part in parts if len(part)]
-        return parts[0] if len(parts) == 1 else DesignBatch.concatenate(parts)
+        first, self._waiting = self._waiting.select(slice(count)), self._waiting.select(slice(count, None))
+        if len(first) == count:
+            return first
+        asked = self._start.ask(count - len(first))
+        return DesignBatch.concatenate((first, asked)) if len(first) else asked
 
     def to_refine(self, designs: DesignBatch, rewards: Floats) -> Ints:
         """The best designs with values, one for each skeleton; see `Refining`."""
+        wanted = self.settings.task_refinement
+        most = 0 if wanted is None else round(wanted.share * len(designs))
         rows: list[int] = []
-        most = round(self.settings.task_refinement * len(designs))
         valued = np.asarray(np.isfinite(designs.values).any(axis=1))
         skeletons, seen = designs.skeletons(), set()
         for row in np.argsort(-rewards, kind="stable").tolist():
@@ -264,12 +206,6 @@ class DisCo:
                 seen.add(skeletons[row])
                 rows.append(row)
         return np.array(rows, np.int64)
-
-    def _note(self, designs: DesignBatch, source: int) -> None:
-        """Remember who proposed these designs, if anything depends on it."""
-        s = self.settings
-        if s.refinement or s.allocation or not s.off_policy:
-            self._origins.note(designs, source)
 
     def tell(
         self, designs: Sequence[Design], rewards: ArrayLike, weights: ArrayLike | None = None
@@ -284,8 +220,8 @@ class DisCo:
         designs = designs if isinstance(designs, DesignBatch) else list(designs)
         try:
             told = np.array(rewards, dtype=np.float64)  # a copy: the caller may use the buffer again
-        except (TypeError, ValueError):
-            raise DeclarationError(f"tell needs one number for each design, got {rewards!r:.80}") from None
+        except (TypeError, ValueError) as error:
+            raise DeclarationError(f"tell needs rewards that are numbers: {error}") from None
         if told.shape != (len(designs),):
             raise DeclarationError(f"tell got {len(designs)} designs and rewards of shape {told.shape}")
         if not len(designs):
@@ -293,134 +229,255 @@ class DisCo:
         batch = self.space.encode(designs)
         if batch.origin is not self.space:
             replay(self.space, batch)  # refuses designs that do not belong to the space
+            batch = replace(batch, origin=self.space)
         evidence = np.ones(len(told)) if weights is None else np.array(weights, dtype=np.float64)
         if evidence.shape != told.shape or not (evidence > 0).all():
             raise DeclarationError("tell needs one positive weight for each design")
-        self._pool = self._pool.join(Pool(batch, told, evidence))
-        self._sources = np.concatenate((self._sources, self._origins.take(batch)))
-        if len(self._pool) < self.batch_size:
-            return None
-        pool, self._pool = self._pool, Pool.empty(self.space)
-        sources, self._sources = self._sources, self._sources[:0]
-        return self._update(pool, sources)
+        pool = Pool(batch, told, evidence)
+        metrics = self._start.tell(pool)
+        return metrics if self.settings.restarts is None else self._after(pool, metrics)
 
-    def _step(self, loss: torch.Tensor) -> float:
-        """One step of the optimiser; the norm of the gradient."""
-        self._optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        norm = limit_gradients(self.policy, self.settings.max_gradient_norm)
-        self._optimiser.step()
-        return norm
+    # ------------------------------------------------------------------------------------------ restarts
+
+    def _after(self, pool: Pool, metrics: Metrics | None) -> Metrics | None:
+        """Take in what was told, and begin anew if no better design has come for long."""
+        self._own = self._own.add(pool, _BEST_OF_STARTS)
+        best = float(self._own.members.rewards[0]) if len(self._own) else -np.inf
+        self._note(best, len(pool))
+        if not self._is_stuck():
+            return metrics
+        both = self._best.members.join(self._own.members)
+        self._best = replace(self._best, members=both.best_distinct(_BEST_OF_STARTS, self._best.niche))
+        self._begin(self.restarts + 1)
+        return replace(metrics or Metrics(), restarted=True)
+
+    def _note(self, best: float, calls: int) -> None:
+        """Take in the best reward of this start after so many more calls."""
+        assert self.settings.restarts is not None
+        self._calls += calls
+        self._calls_since_better += calls
+        if not np.isfinite(self._first):
+            self._first = best
+        gained = self._last_better - self._first if np.isfinite(self._last_better) else 0.0
+        if best > self._last_better + self.settings.restarts.least_gain * gained:
+            self._last_better, self._calls_since_better = best, 0
+
+    def _is_stuck(self) -> bool:
+        """Whether it is time to begin anew."""
+        rule = self.settings.restarts
+        assert rule is not None
+        until_best = self._calls - self._calls_since_better
+        return self._calls_since_better >= max(rule.batches * self.batch_size, rule.patience * until_best)
 
     def state(self) -> State:
-        """Network, optimiser, baseline, waiting designs, queue, random stream and counters."""
-        arrays: Arrays = {
-            f"policy/{name}": tensor.detach().numpy().copy()
-            for name, tensor in self.policy.state_dict().items()
+        """That of the start, the best designs, and how long ago the last better one came."""
+        numbers = {"first": self._first, "last_better": self._last_better}
+        data = {
+            "restarts": self.restarts,
+            "calls": self._calls,
+            "calls_since_better": self._calls_since_better,
+            **{key: value if np.isfinite(value) else None for key, value in numbers.items()},
         }
-        arrays |= {f"optimiser/{name}": array for name, array in self._optimiser.to_arrays().items()}
-        pools = {"pool": self._pool, "queue": self._elites.members, "waiting": self._elites.waiting}
-        for place, pool in pools.items():
-            arrays |= {f"{place}/{name}": array for name, array in pool.to_arrays().items()}
-        arrays |= {f"origins/{name}": array for name, array in self._origins.to_arrays().items()}
-        arrays["sources"] = self._sources.copy()
-        refinement = self._refinement.to_state()
-        arrays |= {f"refinement/{name}": array for name, array in refinement.arrays.items()}
-        return State(
-            arrays,
+        return State.of_parts(
             {
-                "refinement": refinement.data,
-                "allocation": {
-                    "earned": list(self._allocation.earned),
-                    "calls": list(self._allocation.calls),
-                },
-                "updates": self.updates,
-                "baseline": asdict(self.baseline),
-                "random": generator_state(self._rng),
-            },
+                "restarts": State(data=data),
+                "best": State(self._best.members.to_arrays()),
+                "own": State(self._own.members.to_arrays()),
+                "own waiting": State(self._own.waiting.to_arrays()),
+                "waiting": State(batch_arrays(self._waiting)),
+                "start": self._start.state(),
+            }
         )
 
     def restore(self, state: State) -> None:
         """Go on from a state of a method with the same space and settings."""
-        places = ("policy", "optimiser", "pool", "queue", "waiting", "origins")
-        whole = State(state.arrays, {**state.data, **{part: {} for part in places}})
-        weights = {name: torch.from_numpy(a.copy()) for name, a in whole.part("policy").arrays.items()}
-        try:
-            self.policy.load_state_dict(weights)
-        except RuntimeError as error:  # of torch: several lines about missing keys and sizes
-            raise ValueError("weights of another network") from error
-        self._optimiser.restore(whole.part("optimiser").arrays)
-        self._pool, members, waiting = (
-            Pool.of_arrays(self.space, whole.part(place).arrays) for place in ("pool", "queue", "waiting")
+        data = state.part("restarts").data
+        self._begin(int(data["restarts"]))
+        self._start.restore(state.part("start"))
+        best, own, waiting = (
+            Pool.of_arrays(self.space, state.part(part).arrays) for part in ("best", "own", "own waiting")
         )
-        self._elites = replace(self._elites, members=members, waiting=waiting)
-        self._origins.restore(whole.part("origins").arrays)
-        self._sources = state.arrays["sources"].astype(np.int64)
+        self._best = replace(self._best, members=best)
+        self._own = replace(self._own, members=own, waiting=waiting)
+        self._waiting = batch_of(self.space, state.part("waiting").arrays)
+        self._first, self._last_better = (
+            -np.inf if data[key] is None else float(data[key]) for key in ("first", "last_better")
+        )
+        self._calls, self._calls_since_better = int(data["calls"]), int(data["calls_since_better"])
+
+
+class _Start:
+    """One start of the method: learner, archive, proposers, scheduler, and the designs that wait for a batch."""
+
+    def __init__(self, space: Space, settings: DisCoSettings, seed: np.random.SeedSequence) -> None:
+        weights, samples = seed.spawn(2)
+        self._space = space
+        self._settings = settings
+        self._rng = np.random.default_rng(samples)
+        self.learner = Learner(space, settings.learner, settings.network, np.random.default_rng(weights))
+        self.archive = None if settings.archive is None else Archive.begin(space, settings.archive)
+        built: list[Any] = []
+        if settings.variation is not None:
+            built.append(Variation(space, settings.variation))
+        if settings.refinement is not None:
+            built.append(Refinement(space, settings.refinement))
+        built += [make(space) for make in settings.proposers]
+        self._proposers = built
+        self.scheduler = Scheduler.of(built, settings.adaptive)
+        self._remembers = settings.refinement is not None or settings.adaptive or bool(settings.proposers)
+        self._origins = Origins(10 * settings.batch_size)
+        self._pool = Pool.empty(space)
+        self._sources: Ints = np.empty(0, np.int64)  # of the designs in the pool
+
+    def ask(self, count: int) -> DesignBatch:
+        """Designs to evaluate again, those of the proposers, and what is left over from the network."""
+        archive, rng, parts = self.archive, self._rng, list[DesignBatch]()
+        scripts: list[tuple[int, Scripts]] = []
+        if archive is not None:
+            assert self._settings.archive is not None
+            parts.append(archive.to_recheck(int(self._settings.archive.recheck * count)))
+            count -= len(parts[0])
+            wanted = self.scheduler.counts(count)
+            # Designs first: what they leave open goes to those that only write scripts.
+            for source, proposer in self._in_order():
+                asked = min(wanted[source], count)
+                if not asked:
+                    continue
+                proposed = proposer.propose(archive, asked, rng)
+                if proposed is not None and len(proposed) > asked:
+                    name = self.scheduler.names[source]
+                    raise DeclarationError(
+                        f"{name} proposed {len(proposed)} designs where {asked} were wanted"
+                    )
+                if isinstance(proposed, Scripts):
+                    scripts.append((source, proposed))
+                    count -= len(proposed)
+                elif proposed is not None:
+                    designs = self._checked(proposed)
+                    self._note(designs, source)
+                    parts.append(designs)
+                    count -= len(designs)
+                    if wanted[1] and source != 1 and self._settings.variation is not None:
+                        wanted[1] += asked - len(designs)
+        total = count + sum(len(own) for _, own in scripts)
+        if total:
+            joined = Scripts.joined(self._space, [own for _, own in scripts], count) if scripts else None
+            with one_thread():
+                drawn = sample(self._space, self.learner.policy.stepper(), total, rng, scripts=joined).designs
+            at = 0
+            for source, own in scripts:
+                self._note(drawn.select(slice(at, at + len(own))), source)
+                at += len(own)
+            self._note(drawn.select(slice(at, None)), POLICY)
+            parts.append(drawn)
+        parts = [part for part in parts if len(part)]
+        return parts[0] if len(parts) == 1 else DesignBatch.concatenate(parts)
+
+    def _in_order(self) -> list[tuple[int, Any]]:
+        """Proposers with their numbers; variation comes last, since it takes what others leave."""
+        numbered = list(enumerate(self._proposers, start=1))
+        return sorted(numbered, key=lambda pair: isinstance(pair[1], Variation))
+
+    def _checked(self, proposed: Any) -> DesignBatch:
+        designs = proposed if isinstance(proposed, DesignBatch) else self._space.encode(list(proposed))
+        if designs.origin is not self._space and len(designs):
+            replay(self._space, designs)
+            designs = replace(designs, origin=self._space)
+        return designs
+
+    def _note(self, designs: DesignBatch, source: int) -> None:
+        """Remember who proposed these designs, if anything depends on it."""
+        if self._remembers:
+            self._origins.note(designs, source)
+
+    def tell(self, pool: Pool) -> Metrics | None:
+        """Take designs; one update for each full batch."""
+        self._pool = self._pool.join(pool)
+        self._sources = np.concatenate((self._sources, self._origins.take(pool.designs)))
+        if len(self._pool) < self._settings.batch_size:
+            return None
+        told, self._pool = self._pool, Pool.empty(self._space)
+        sources, self._sources = self._sources, self._sources[:0]
+        if not np.isfinite(told.rewards).any():
+            return Metrics(kept=0)
+        if self.archive is not None:
+            assert self._settings.archive is not None
+            before = self.archive
+            places = int(self._settings.archive.recheck * self._settings.batch_size)
+            self.archive = before.add(told, places)
+            self.scheduler = self.scheduler.after(sources, self.archive.entered(before, told))
+            for source, proposer in enumerate(self._proposers, start=1):
+                proposer.learn(told.select(sources == source), self.archive)
+        metrics = self.learner.learn(told)
+        return replace(metrics, shares=self.scheduler.named_shares()) if self._proposers else metrics
+
+    def state(self) -> State:
+        """Learner, archive, proposers, scheduler, waiting designs and random stream."""
+        parts = {
+            "learner": self.learner.state(),
+            "pool": State(self._pool.to_arrays()),
+            "sources": State({"sources": self._sources.copy()}),
+            "origins": State(self._origins.to_arrays()),
+            "scheduler": State(data=self.scheduler.to_dict()),
+            "random": State(data=generator_state(self._rng)),
+        }
+        if self.archive is not None:
+            parts["members"] = State(self.archive.members.to_arrays())
+            parts["rechecks"] = State(self.archive.waiting.to_arrays())
+        parts |= {f"proposer {k}": proposer.state() for k, proposer in enumerate(self._proposers)}
+        return State.of_parts(parts)
+
+    def restore(self, state: State) -> None:
+        """Go on from a state."""
+        self.learner.restore(state.part("learner"))
+        self._pool = Pool.of_arrays(self._space, state.part("pool").arrays)
+        self._sources = state.part("sources").arrays["sources"].astype(np.int64)
         if len(self._sources) != len(self._pool):
             raise ValueError("sources that are not as many as designs")
-        self._refinement = Refinement.of_state(whole.part("refinement"))
-        earned, calls = (tuple(state.data["allocation"][key]) for key in ("earned", "calls"))
-        self._allocation = Allocation(earned, calls)
-        self.updates = int(state.data["updates"])
-        self.baseline = Baseline(**state.data["baseline"])
-        restore_generator(self._rng, state.data["random"])
+        self._origins.restore(state.part("origins").arrays)
+        self.scheduler = self.scheduler.with_dict(state.part("scheduler").data)
+        if self.archive is not None:
+            members, waiting = (
+                Pool.of_arrays(self._space, state.part(part).arrays) for part in ("members", "rechecks")
+            )
+            self.archive = replace(self.archive, members=members, waiting=waiting)
+        for k, proposer in enumerate(self._proposers):
+            proposer.restore(state.part(f"proposer {k}"))
+        restore_generator(self._rng, state.part("random").data)
 
-    def _update(self, pool: Pool, sources: Ints) -> Metrics:
-        if not np.isfinite(pool.rewards).any():
-            return Metrics(kept=0)
-        s = self.settings
-        taught = pool if s.off_policy else pool.select((sources == POLICY) | (sources == ELSEWHERE))
-        if not np.isfinite(taught.rewards).any():  # of the policy nothing has worked
-            taught = pool
-        chosen = select(
-            taught.rewards, s.risk_factor, self.baseline, s.baseline_coefficient, s.normalise_advantages
+
+def default_settings(
+    *, noisy: bool = False, refines: bool = False, budget: int | None = None
+) -> DisCoSettings:
+    """The default method: an archive of the best designs, varied and refined, and restarts when it is stuck.
+
+    Args:
+        noisy: whether rewards are noisy; good designs are then evaluated again before they count.
+        refines: whether the task has `refine`, which serves better than refining from rewards alone.
+        budget: objective calls; batches are smaller for small ones, so that it learns often enough.
+    """
+    if budget is not None:
+        require_integer("budget", budget, 1)
+    if refines:
+        return DisCoSettings(
+            batch_size=batch_for(budget, 500, batches=100),
+            learner=LearnerSettings(learning_rate=0.003),
+            archive=ArchiveSettings(size=100, niche=1),
+            variation=VariationSettings(share=0.7),
+            task_refinement=TaskRefinementSettings(share=0.5),
         )
-        self.baseline = chosen.baseline
-        teachers = taught.designs.select(chosen.kept)
-        kept = len(teachers)
-        if s.queue_size:
-            self._take_in(pool, sources)
-        if s.queue_size and s.queue_weight:
-            teachers = DesignBatch.concatenate((teachers, self._imitated()))
-        imitated = len(teachers) > kept
-        with one_thread(), torch.enable_grad():
-            trace = replay(self.space, teachers)
-            score = self.policy.score(trace)
-            elite = Score(score.log_prob[:kept], score.entropy[:kept], score.token_log_prob[:kept])
-            loss = policy_gradient_loss(elite, chosen.advantages, s.entropy_coefficient)
-            if imitated:
-                loss = loss + s.queue_weight * imitation_loss(score.log_prob[kept:])
-            require_finite(loss, score, chosen.advantages)
-            norm = self._step(loss)
-            for _ in range(s.queue_steps - 1 if imitated else 0):
-                again = self.policy.score(trace)
-                bonus = s.entropy_coefficient * again.entropy[kept:].mean()
-                more = s.queue_weight * imitation_loss(again.log_prob[kept:]) - bonus
-                require_finite(more, again, chosen.advantages)
-                self._step(more)
-        self.updates += 1
-        return Metrics(
-            quantile=chosen.quantile,
-            kept=kept,
-            loss=float(loss.detach()),
-            entropy=float(elite.entropy.detach().mean()),
-            gradient_norm=norm,
-            shares=dict(zip(PROPOSERS, self.shares, strict=True)) if s.variation or s.refinement else None,
-        )
+    return DisCoSettings(
+        batch_size=batch_for(budget),
+        network=NetworkSettings(learn_scale=True, min_scale=0.01, inputs=("neighbours", "position")),
+        learner=LearnerSettings(learning_rate=0.005, entropy_coefficient=0.05),
+        archive=ArchiveSettings(size=20, niche=2, recheck=0.2 if noisy else 0.0),
+        variation=VariationSettings(single=0.0 if noisy else 0.5),
+        refinement=RefinementSettings(),
+        adaptive=True,
+        restarts=RestartSettings(),
+    )
 
-    def _take_in(self, pool: Pool, sources: Ints) -> None:
-        """Let a batch into the queue, and those who proposed it learn what came of it."""
-        s, before = self.settings, self._elites
-        self._elites = before.add(pool, int(s.queue_recheck * self.batch_size))
-        if s.allocation:
-            self._allocation = self._allocation.after(sources, self._elites.entered(before, pool))
-        if s.refinement:
-            refined = pool.select(sources == REFINEMENT)
-            self._refinement = self._refinement.tell(self.space, refined, self.elite)
 
-    def _imitated(self) -> DesignBatch:
-        """Designs of the queue that this update imitates."""
-        designs, count = self.elite.designs, self.settings.queue_sample
-        if not count or len(designs) <= count:
-            return designs
-        return designs.select(np.sort(self._rng.choice(len(designs), count, replace=False)))
+def batch_for(budget: int | None, most: int = 100, batches: int = 200) -> int:
+    """Designs for one update: so many that a budget has so many updates, 20 at least."""
+    return most if budget is None else max(20, min(most, budget // batches))

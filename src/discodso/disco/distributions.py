@@ -9,7 +9,6 @@ interval has no digits left in float32.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -124,39 +123,6 @@ class Uniform:
     def entropy(self, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
         """See `Distribution.entropy`."""
         return torch.log(high - low) + 0 * mean
-
-
-@dataclass(frozen=True, slots=True)
-class Mixture:
-    """Several modes of one distribution. Mean, scale and log weight have one more axis at the end, of the modes;
-    the weights add up to 1."""
-
-    base: Distribution
-
-    def sample(
-        self, log_weight: Floats, mean: Floats, scale: Floats, low: Floats, high: Floats, uniform: Floats
-    ) -> Floats:
-        """One value for each entry: the uniform number picks a mode, and its place within that part the value."""
-        ends = np.cumsum(np.exp(log_weight), axis=-1)
-        ends /= ends[..., -1:]
-        mode = (uniform[..., None] >= ends[..., :-1]).sum(-1)[..., None]
-        end = np.take_along_axis(ends, mode, -1)[..., 0]
-        start = np.where(mode[..., 0] > 0, np.take_along_axis(ends, np.maximum(mode - 1, 0), -1)[..., 0], 0.0)
-        within = np.clip((uniform - start) / np.maximum(end - start, 1e-300), 0.0, 1.0)
-        own_mean, own_scale = (np.take_along_axis(part, mode, -1)[..., 0] for part in (mean, scale))
-        return self.base.sample(own_mean, own_scale, low, high, within)
-
-    def log_prob(
-        self, log_weight: Tensor, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor
-    ) -> Tensor:
-        """Log density at z, which lies within the bounds."""
-        modes = self.base.log_prob(z[..., None], mean, scale, low[..., None], high[..., None])
-        return torch.logsumexp(log_weight + modes, -1)
-
-    def entropy(self, log_weight: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        """A lower bound, the mean of the entropies of the modes; it is exact where they coincide."""
-        modes = self.base.entropy(mean, scale, low[..., None], high[..., None])
-        return (log_weight.exp() * modes).sum(-1)
 
 
 def _open_interval(uniform: Floats) -> Floats:

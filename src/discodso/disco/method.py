@@ -44,6 +44,9 @@ class Method(Protocol):
 
     batch_size: int
 
+    # A method that draws again on request may say `redraws = True`: designs that were evaluated before are then
+    # replaced by more that are asked for, instead of being told once more.
+
     def ask(self, size: int | None = None) -> DesignBatch:
         """Designs to evaluate next; `batch_size` of them unless a number is given."""
         ...

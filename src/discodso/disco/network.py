@@ -2,8 +2,8 @@
 
     (psi_i, phi_i) = AR((l, beta)_{1:(i-1)}; theta)      paper, "Extension to discrete-continuous optimization"
 
-`Policy.score` gives log p(tau | theta) and the entropy of whole designs, for training; `Stepper` is the same model
-one position at a time, for sampling.
+`Policy.score` gives log p(tau | theta) and the entropy of whole designs, for training; `NetworkStepper` is the
+same model one position at a time, for sampling.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from discodso.base.arrays import Floats, Ints, Singles
 from discodso.base.checks import require_number, require_one_of, settle_integers
 from discodso.base.errors import DeclarationError
-from discodso.disco.distributions import Distribution, Mixture, Normal, TruncatedNormal, Uniform
+from discodso.disco.distributions import Distribution, Normal, TruncatedNormal
 from discodso.space import _kernels
 from discodso.space.prefix import Prefix
 from discodso.space.replay import Trace
@@ -35,7 +35,7 @@ _OUT_OF_REACH = (
 
 
 @dataclass(frozen=True, slots=True)
-class PolicySettings:
+class NetworkSettings:
     """The model and its distributions; the defaults are the paper's (tables of hyperparameters).
 
     Args:
@@ -44,34 +44,28 @@ class PolicySettings:
         inputs: what the network is shown of the slot, from "previous", "parent", "sibling" (token and value
             each) and "position"; "neighbours" are the first three in trees and the first in sequences, and so
             is None.
-        distribution: "normal" is truncated wherever bounds are finite; "uniform" draws values evenly from
-            finite bounds and learns tokens only.
-        scale: of the normal distribution, in coordinates (1 is the width of a finite range).
+        scale: of the normal distribution of values, which is truncated wherever bounds are finite, in coordinates
+            (1 is the width of a finite range).
         learn_scale: whether the network also emits the scale; it then begins near `scale`.
         min_scale: a learned scale does not fall below this, so that values near the best ones are always tried.
         shift: added to the mean that the network emits.
         mean_scale: unit of that mean, in coordinates. With narrow distributions a unit near `scale` keeps the
             gradients of means about as large as those of tokens, and lets means begin close to `shift`.
-        modes: of the distribution of a value: 1 is one normal distribution, more are a mixture whose weights are
-            learned; its modes begin two scales apart. For values with several good places far from each other.
     """
 
     cell: Literal["lstm", "gru"] = "lstm"
     layers: int = 1
     units: int = 32
     inputs: tuple[str, ...] | None = None
-    distribution: Literal["normal", "uniform"] = "normal"
     scale: float = 0.5
     learn_scale: bool = False
     min_scale: float = _SCALE_LIMITS[0]
     shift: float = 0.0
     mean_scale: float = 1.0
-    modes: int = 1
 
     def __post_init__(self) -> None:
         require_one_of("cell", self.cell, ("lstm", "gru"))
-        require_one_of("distribution", self.distribution, ("normal", "uniform"))
-        settle_integers(self, {"layers": 1, "units": 1, "modes": 1})
+        settle_integers(self, {"layers": 1, "units": 1})
         require_number("scale", self.scale, least=_SCALE_LIMITS[0], most=_SCALE_LIMITS[1])
         require_number("min_scale", self.min_scale, least=_SCALE_LIMITS[0], most=self.scale)
         require_number("shift", self.shift)
@@ -86,7 +80,7 @@ class PolicySettings:
                 raise DeclarationError(f"inputs must be distinct names from {known}, got {self.inputs!r}")
 
 
-State = tuple[tuple[Tensor, ...], ...]  # of every layer: (hidden, cell) of an LSTM, (hidden,) of a GRU
+Memory = tuple[tuple[Tensor, ...], ...]  # of every layer: (hidden, cell) of an LSTM, (hidden,) of a GRU
 
 
 @dataclass(frozen=True)
@@ -95,26 +89,24 @@ class Emission:
 
     Attributes:
         psi: float32[B, K], logits of the tokens.
-        phi: float32[B, ...], raw outputs for the values; `Proposer.draw` reads them.
-        state: memory of the network; its rows follow those of the prefix.
+        phi: float32[B, ...], raw outputs for the values; `Stepper.draw` reads them.
+        memory: of the network; its rows follow those of the prefix.
     """
 
     psi: Singles
     phi: Singles
-    state: Any
+    memory: Any
 
 
 class ValueParameters(NamedTuple):
-    """Of distributions of values; with several modes all have one more axis, of the modes."""
+    """Means and scales of normal distributions of values."""
 
     mean: Tensor
     scale: Tensor
-    log_weight: Tensor | None = None  # of modes, if there are several
 
     def at(self, where: tuple[Any, ...]) -> ValueParameters:
         """Of some of the values."""
-        weights = None if self.log_weight is None else self.log_weight[where]
-        return ValueParameters(self.mean[where], self.scale[where], weights)
+        return ValueParameters(self.mean[where], self.scale[where])
 
 
 @dataclass(frozen=True)
@@ -169,10 +161,10 @@ class Policy(nn.Module):
     """A recurrent network with two heads over the designs of a space.
 
     psi has one logit for each token. phi has parameters of its own for each parametrised token: a mean and, if
-    learned, a log scale; with several modes each mode has them, and a logit.
+    learned, a log scale.
     """
 
-    def __init__(self, space: Space, settings: PolicySettings, rng: np.random.Generator) -> None:
+    def __init__(self, space: Space, settings: NetworkSettings, rng: np.random.Generator) -> None:
         super().__init__()
         self.settings = settings
         self.tokens = len(space.library)
@@ -187,8 +179,7 @@ class Policy(nn.Module):
         inputs = len(self.neighbours) * (self.tokens + 1) + self.with_position * self.positions
         cell = nn.LSTM if settings.cell == "lstm" else nn.GRU
         self.inputs = max(inputs, 1)
-        outputs = 1 + settings.learn_scale + (settings.modes > 1)
-        heads = self.tokens + self.parameters_count * settings.modes * outputs
+        heads = self.tokens + self.parameters_count * (1 + settings.learn_scale)
         with torch.random.fork_rng(devices=[]):  # torch fills them at first, from its global random stream
             self.recurrent = cell(self.inputs, settings.units, settings.layers, dtype=torch.float32)
             self.heads = nn.Linear(settings.units, heads, dtype=torch.float32)
@@ -199,13 +190,6 @@ class Policy(nn.Module):
     def _choose_distribution(self, space: Space) -> Distribution:
         ids = space.library.parametrised_ids
         ends = np.isfinite(np.stack((space.library.low[ids], space.library.high[ids])))
-        if self.settings.distribution == "uniform":
-            unbounded = [space.library.names[k] for k in ids[~ends.all(axis=0)]]
-            if unbounded:
-                raise DeclarationError(
-                    f"distribution 'uniform' needs finite ranges, but that of {', '.join(unbounded)} is infinite"
-                )
-            return Uniform()
         return TruncatedNormal() if ends.any() or not space.has_fixed_ranges else Normal()
 
     def _initialise(self, rng: np.random.Generator) -> None:
@@ -215,12 +199,6 @@ class Policy(nn.Module):
             for parameter in self.parameters():
                 drawn = rng.uniform(-bound, bound, tuple(parameter.shape)).astype(np.float32)
                 parameter.copy_(torch.from_numpy(drawn))
-            modes, means = self.settings.modes, slice(self.tokens, None)
-            if modes > 1:
-                apart = (
-                    self.settings.scale / self.settings.mean_scale * (2 * torch.arange(modes) - (modes - 1))
-                )
-                self.heads.bias[means][: self.parameters_count * modes] += apart.repeat(self.parameters_count)
 
     # -------------------------------------------------------------------------------------------- inputs
 
@@ -235,36 +213,21 @@ class Policy(nn.Module):
 
     def value_parameters(self, phi: Tensor) -> ValueParameters:
         """In float64, of all parametrised tokens [..., P], from the outputs of the heads behind the logits."""
-        s, count = self.settings, self.parameters_count * self.settings.modes
-        raw_mean, *others = (part.double() for part in torch.split(phi, count, dim=-1))
+        s = self.settings
+        raw_mean, *others = (part.double() for part in torch.split(phi, self.parameters_count, dim=-1))
         mean = s.mean_scale * raw_mean + s.shift
         if s.learn_scale:
-            scale = s.scale * torch.exp(others.pop(0).clamp(-20, 20))
-            scale = scale.clamp(s.min_scale, _SCALE_LIMITS[1])
-        else:
-            scale = torch.full((), s.scale, dtype=torch.float64).expand(mean.shape)
-        if s.modes == 1:
-            return ValueParameters(mean, scale)
-        shape = (*mean.shape[:-1], self.parameters_count, s.modes)
-        logits = others[0].view(shape)
-        return ValueParameters(mean.view(shape), scale.reshape(shape), torch.log_softmax(logits, -1))
+            scale = s.scale * torch.exp(others[0].clamp(-20, 20))
+            return ValueParameters(mean, scale.clamp(s.min_scale, _SCALE_LIMITS[1]))
+        return ValueParameters(mean, torch.full((), s.scale, dtype=torch.float64).expand(mean.shape))
 
     def densities(self, values: ValueParameters, z: Tensor, low: Tensor, high: Tensor) -> Tensor:
         """Log densities of values z within their bounds."""
-        if values.log_weight is None:
-            return self.distribution.log_prob(z, values.mean, values.scale, low, high)
-        mixture = Mixture(self.distribution)
-        return mixture.log_prob(values.log_weight, z, values.mean, values.scale, low, high)
+        return self.distribution.log_prob(z, values.mean, values.scale, low, high)
 
-    def entropies(self, values: ValueParameters, low: Tensor, high: Tensor) -> Tensor:
-        """Differential entropies of values; with several modes a lower bound."""
-        if values.log_weight is None:
-            return self.distribution.entropy(values.mean, values.scale, low, high)
-        return Mixture(self.distribution).entropy(values.log_weight, values.mean, values.scale, low, high)
-
-    def stepper(self) -> Stepper:
+    def stepper(self) -> NetworkStepper:
         """The policy as it is now, made ready for sampling; later updates do not reach it."""
-        return Stepper(self)
+        return NetworkStepper(self)
 
     # -------------------------------------------------------------------------------------------- scoring
 
@@ -318,18 +281,18 @@ class Policy(nn.Module):
         density = self.densities(values.at(where), z, *bounds).clamp(min=_OUT_OF_REACH)
         log_prob = torch.zeros(tokens.shape[1], dtype=torch.float64).index_add(0, at[1], density)
         if not self.settings.learn_scale and isinstance(self.distribution, Normal):
-            # Does not depend on the mean, nor on modes: one number instead of T * B * P.
-            one = ValueParameters(values.mean[0, 0].flatten()[0], values.scale[0, 0].flatten()[0])
-            return log_prob, self.entropies(one, low, high).float()
+            # Does not depend on the mean: one number instead of T * B * P.
+            mean, scale = values.mean[0, 0].flatten()[0], values.scale[0, 0].flatten()[0]
+            return log_prob, self.distribution.entropy(mean, scale, low, high).float()
         # A forbidden token has probability 0; its interval may be empty, so it is given a harmless one.
         parametrised = torch.from_numpy(trace.forbidden)[..., self.parameter_index >= 0] | ~active[..., None]
         nothing = torch.zeros(parametrised.shape, dtype=torch.float64)
         low = torch.where(parametrised, nothing, low)
         high = torch.where(parametrised, nothing + 1, high)
-        return log_prob, self.entropies(values, low, high).float()
+        return log_prob, self.distribution.entropy(values.mean, values.scale, low, high).float()
 
 
-class Stepper:
+class NetworkStepper:
     """One position at a time: the weights of a policy, laid out for sampling.
 
     An LSTM layer is one matrix product over input and memory together. Since tanh(x) = 2 sigmoid(2x) - 1, and
@@ -354,22 +317,20 @@ class Stepper:
         bias[2 * units : 3 * units] *= 2
         return weight.T.contiguous(), bias
 
-    def initial_state(self, size: int) -> State:
+    def initial_memory(self, size: int) -> Memory:
         """The memory before the first token, zeros of [size, units] in every layer."""
         zeros = torch.zeros(size, self._policy.settings.units, dtype=torch.float32)
         return tuple((zeros,) * (2 if self._lstm else 1) for _ in self._layers)
 
     @torch.no_grad()
-    def step(self, prefix: Prefix, state: State) -> Emission:
-        """psi and phi for the next slot of every prefix; rows of `state` belong to those of the prefix."""
+    def step(self, prefix: Prefix, memory: Memory) -> Emission:
+        """psi and phi for the next slot of every prefix; rows of `memory` belong to those of the prefix."""
         ids, z = prefix.neighbours(self._policy.neighbours)
         x = self._policy.dense_inputs(ids, z, prefix.position)
         following = []
-        for weights, memory in zip(self._layers, state, strict=True):
+        for weights, own in zip(self._layers, memory, strict=True):
             following.append(
-                self._lstm_step(x, memory, *weights)
-                if self._lstm
-                else (torch.gru_cell(x, memory[0], *weights),)
+                self._lstm_step(x, own, *weights) if self._lstm else (torch.gru_cell(x, own[0], *weights),)
             )
             x = following[-1][0]
         raw = torch.addmm(self._heads[1], x, self._heads[0]).numpy()
@@ -389,18 +350,15 @@ class Stepper:
     def draw(
         self, emission: Emission, rows: Ints, column: Ints, low: Floats, high: Floats, uniform: Floats
     ) -> Floats:
-        """See `Proposer.draw`."""
+        """See `Stepper.draw`."""
         values = self._values(emission, rows, column)
         mean, scale = values.mean.numpy(), values.scale.numpy()
-        if values.log_weight is None:
-            return self._policy.distribution.sample(mean, scale, low, high, uniform)
-        weights = values.log_weight.numpy()
-        return Mixture(self._policy.distribution).sample(weights, mean, scale, low, high, uniform)
+        return self._policy.distribution.sample(mean, scale, low, high, uniform)
 
     def log_density(
         self, emission: Emission, rows: Ints, column: Ints, z: Floats, low: Floats, high: Floats
     ) -> Floats:
-        """See `Proposer.log_density`."""
+        """See `Stepper.log_density`."""
         arrays = (torch.from_numpy(part) for part in (z, low, high))
         found: Floats = self._policy.densities(self._values(emission, rows, column), *arrays).numpy()
         return found
@@ -409,7 +367,7 @@ class Stepper:
         values = self._policy.value_parameters(torch.from_numpy(emission.phi[rows]))
         return values.at((torch.arange(len(rows)), torch.from_numpy(column)))
 
-    def keep(self, state: State, rows: Ints) -> State:
+    def keep(self, memory: Memory, rows: Ints) -> Memory:
         """The memory of some rows."""
         chosen = torch.from_numpy(rows)
-        return tuple(tuple(part.index_select(0, chosen) for part in layer) for layer in state)
+        return tuple(tuple(part.index_select(0, chosen) for part in layer) for layer in memory)

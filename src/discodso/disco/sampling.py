@@ -10,21 +10,21 @@ import numpy as np
 from discodso.base.arrays import Floats, Ints
 from discodso.base.errors import TrainingError
 from discodso.disco.network import Emission
-from discodso.disco.proposers.variation import Reader, Scripts
+from discodso.disco.scripts import Reader, Scripts
 from discodso.space import _kernels
 from discodso.space.design import DesignBatch
 from discodso.space.prefix import Prefix
 from discodso.space.space import Options, Space
 
 
-class Proposer(Protocol):
+class Stepper(Protocol):
     """Anything that can say how likely tokens and values are for the next slot of a prefix."""
 
-    def initial_state(self, size: int) -> Any:
+    def initial_memory(self, size: int) -> Any:
         """Memory before the first token."""
         ...
 
-    def step(self, prefix: Prefix, state: Any) -> Emission:
+    def step(self, prefix: Prefix, memory: Any) -> Emission:
         """psi and phi for the next slot."""
         ...
 
@@ -40,7 +40,7 @@ class Proposer(Protocol):
         """Their log densities."""
         ...
 
-    def keep(self, state: Any, rows: Ints) -> Any:
+    def keep(self, memory: Any, rows: Ints) -> Any:
         """Memory of some rows."""
         ...
 
@@ -55,7 +55,7 @@ class Sample:
 
 def sample(
     space: Space,
-    proposer: Proposer,
+    stepper: Stepper,
     size: int,
     rng: np.random.Generator,
     *,
@@ -67,26 +67,26 @@ def sample(
     Finished designs leave the batch, so the cost follows the tokens drawn.
     """
     reader = None if scripts is None else Reader(space, scripts)
-    prefix, state = space.start(size), proposer.initial_state(size)
+    prefix, memory = space.start(size), stepper.initial_memory(size)
     log_prob = np.full(size, 0.0 if with_log_prob else np.nan)
     while len(prefix):
         options = space.options(prefix)
-        emission = proposer.step(prefix, state)
+        emission = stepper.step(prefix, memory)
         uniform = rng.random((2, len(prefix)))
         chosen, token_log_prob = _draw_tokens(space, prefix, options, emission, uniform[0])
         if reader is not None:
             chosen, wanted = reader.tokens(prefix, options, chosen)
-        values = _draw_values(space, options, proposer, emission, chosen, uniform[1])
+        values = _draw_values(space, options, stepper, emission, chosen, uniform[1])
         if reader is not None:
             values = reader.place(chosen, values, wanted, options)
         if with_log_prob:
             log_prob[prefix.rows] += token_log_prob
-            log_prob[prefix.rows] += _value_log_prob(space, options, proposer, emission, chosen, values)
+            log_prob[prefix.rows] += _value_log_prob(space, options, stepper, emission, chosen, values)
         before = prefix
         prefix = prefix.advance(chosen, values)
-        state = emission.state
+        memory = emission.memory
         if 0 < len(prefix) < len(before):
-            state = proposer.keep(state, np.searchsorted(before.rows, prefix.rows))
+            memory = stepper.keep(memory, np.searchsorted(before.rows, prefix.rows))
     return Sample(replace(prefix.batch(), origin=space), log_prob)
 
 
@@ -104,7 +104,7 @@ def _draw_tokens(
 
 
 def _draw_values(
-    space: Space, options: Options, proposer: Proposer, emission: Emission, chosen: Ints, uniform: Floats
+    space: Space, options: Options, stepper: Stepper, emission: Emission, chosen: Ints, uniform: Floats
 ) -> Floats:
     """Values float[B], NaN for discrete tokens."""
     library = space.library
@@ -113,14 +113,14 @@ def _draw_values(
     if len(rows):
         tokens = chosen[rows]
         bounds = _bounds(space, options, rows, tokens)
-        z = proposer.draw(emission, rows, library.parameter_index[tokens], *bounds, uniform[rows])
+        z = stepper.draw(emission, rows, library.parameter_index[tokens], *bounds, uniform[rows])
         low, high = options.low[rows, tokens], options.high[rows, tokens]
         values[rows] = np.minimum(np.maximum(library.coordinates.to_value(tokens, z), low), high)
     return values
 
 
 def _value_log_prob(
-    space: Space, options: Options, proposer: Proposer, emission: Emission, chosen: Ints, values: Floats
+    space: Space, options: Options, stepper: Stepper, emission: Emission, chosen: Ints, values: Floats
 ) -> Floats:
     """Log densities float[B] of the values, 0 for discrete tokens."""
     library = space.library
@@ -130,7 +130,7 @@ def _value_log_prob(
         tokens = chosen[rows]
         z = library.coordinates.to_z(tokens, values[rows])
         bounds = _bounds(space, options, rows, tokens)
-        log_prob[rows] = proposer.log_density(emission, rows, library.parameter_index[tokens], z, *bounds)
+        log_prob[rows] = stepper.log_density(emission, rows, library.parameter_index[tokens], z, *bounds)
     return log_prob
 
 

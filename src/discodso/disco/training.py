@@ -89,11 +89,6 @@ def policy_gradient_loss(score: Score, advantages: Floats, entropy_coefficient: 
     return -(weights * score.log_prob).mean() - entropy_coefficient * score.entropy.mean()
 
 
-def imitation_loss(log_prob: Tensor) -> Tensor:
-    """Priority-queue training: minus the mean log-likelihood of the best designs seen so far."""
-    return -log_prob.mean()
-
-
 def require_finite(loss: Tensor, score: Score, advantages: Floats) -> None:
     """Raise TrainingError, saying which part is to blame, if the loss is not finite."""
     if bool(torch.isfinite(loss)):

@@ -24,10 +24,8 @@ from discodso.run.folder import (
     read_top,
 )
 from discodso.run.history import HistoryRow
+from discodso.run.kinds import Kind, kind_named, kind_names
 from discodso.run.result import Scored
-from discodso.tasks.regression.equation_files import read_equation
-
-POLICY, SUMMARY, PICTURE = "policy.json", "summary.json", "tree.svg"
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,8 @@ class RunRecord:
         top: counts, failures and why the run ended.
         designs: the best designs, best first.
         running: whether a process is at work in it.
-        equation: of a regression that has ended.
-        policy, summary, picture: of a policy search that has ended; the tree as JSON, its score, and as SVG.
+        kind: what is special about its task.
+        ending: what the kind has written at the end, None before that.
     """
 
     path: Path
@@ -54,61 +52,37 @@ class RunRecord:
     top: Mapping[str, Any]
     designs: tuple[Scored, ...]
     running: bool
-    equation: Mapping[str, Any] | None = None
-    policy: Mapping[str, Any] | None = None
-    summary: Mapping[str, Any] | None = None
-    picture: str | None = None
+    kind: Kind
+    ending: Any = None
 
     @property
     def task(self) -> Mapping[str, Any]:
         """The table of the task."""
-        if not self.settings and self.summary is not None:  # results/policies has such ones
-            environment = _mapping(self.summary.get("environment"))
-            return {"kind": "policy", "environment": environment.get("id", "environment")}
         return _mapping(self.settings.get("task"))
-
-    @property
-    def kind(self) -> str:
-        """bitstring, regression, policy, custom or python."""
-        if self.equation is not None:  # the estimator, from Python
-            return "regression"
-        return str(self.task.get("kind", "unknown"))
 
     @property
     def title(self) -> str:
         """The task, for people."""
-        task = self.task
-        match self.kind:
-            case "bitstring":
-                return f"Bitstring of {task.get('length')}, {task.get('objective')}, α = {task.get('alpha')}"
-            case "regression":
-                target = task.get("target") or (self.equation or {}).get("target", "y")
-                table = Path(str(task["table"])).name if "table" in task else "given data"
-                return f"An equation for {target} ({table})"
-            case "policy":
-                return f"A tree policy for {task.get('environment')}"
-            case "custom":
-                return str(task.get("task"))
-        return str(task.get("name", "A search"))
+        return self.kind.title(self.task, self.ending)
 
     @property
     def seed(self) -> int | None:
         """Of the run."""
-        seed = _mapping(self.settings.get("run")).get("seed", (self.summary or {}).get("seed"))
+        seed = _mapping(self.settings.get("run")).get("seed")
         return seed if isinstance(seed, int) else None
 
     @property
     def budget(self) -> int | None:
         """Objective calls to spend."""
-        budget = _mapping(self.settings.get("run")).get("budget", (self.summary or {}).get("calls"))
+        budget = _mapping(self.settings.get("run")).get("budget")
         return budget if isinstance(budget, int) else None
 
     @property
-    def state(self) -> str:
+    def status(self) -> str:
         """running, ended or stopped: the last can be gone on with."""
         if self.running:
             return "running"
-        return "ended" if self.top.get("stop") or self.summary is not None else "stopped"
+        return "ended" if self.top.get("stop") or (self.ending and not self.top) else "stopped"
 
     @property
     def track(self) -> Track:
@@ -148,20 +122,28 @@ def read_run(path: Path) -> RunRecord:
         raise FileError(f"{path} is no run folder: it has no {SETTINGS}; name folders that --out has made")
     text = (path / SETTINGS).read_text(encoding="utf-8", errors="replace") if has_settings else ""
     top = read_top(path) or {}
+    settings = read_settings(path / SETTINGS) if has_settings else {}
     return RunRecord(
         path=path,
-        settings=read_settings(path / SETTINGS) if has_settings else {},
+        settings=settings,
         settings_text=text,
         environment=read_object(path / ENVIRONMENT) or {},
         history=tuple(read_history(path / HISTORY)),
         top=top,
         designs=best_designs(top),
         running=is_running(path),
-        equation=read_equation(path),
-        policy=read_object(path / POLICY),
-        summary=read_object(path / SUMMARY),
-        picture=_text(path / PICTURE),
+        kind=(kind := _kind(path, settings)),
+        ending=kind.read(path),
     )
+
+
+def _kind(path: Path, settings: Mapping[str, Any]) -> Kind:
+    """The kind of task of a folder: that which has written into it at the end, else that of its settings."""
+    name = _mapping(settings.get("task")).get("kind")
+    if name in kind_names():
+        return kind_named(name)
+    ended = (kind for kind in map(kind_named, kind_names()) if kind.last and (path / kind.last).is_file())
+    return next(ended, kind_named("python"))
 
 
 def by_task(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
@@ -180,11 +162,13 @@ def by_method(runs: Sequence[RunRecord]) -> list[Group]:
     members = list(groups.values())
     flats = [_flat(_sameness(run[0])) for run in members]
     differing = [key for key in dict.fromkeys(k for flat in flats for k in flat) if _differs(flats, key)]
-    shown = [key for key in differing if key != "method.kind"]
+    shown = [key for key in differing if key not in ("method.kind", "method.preset")]
+    names = [_method_name(runs_of[0]) for runs_of in members]
     labels = []
-    for flat, runs_of in zip(flats, members, strict=True):
+    for flat, name in zip(flats, names, strict=True):
         own = [f"{key.split('.')[-1]}={flat[key]}" for key in shown if key in flat][:4]
-        labels.append(", ".join([_method_name(runs_of[0]), *own]))
+        # A preset is known by its name; only two that differ otherwise need more words.
+        labels.append(name if "method.preset" in flat and names.count(name) == 1 else ", ".join([name, *own]))
     return [
         Group(label if labels.count(label) == 1 else f"{label} ({number + 1})", tuple(runs_of))
         for number, (label, runs_of) in enumerate(zip(labels, members, strict=True))
@@ -192,18 +176,19 @@ def by_method(runs: Sequence[RunRecord]) -> list[Group]:
 
 
 def _method_name(run: RunRecord) -> str:
+    """The method for people, with the name of its preset where that is not the default."""
     method = _mapping(run.settings.get("method"))
     kind = str(method.get("kind", "disco"))
-    return {"disco": "DisCo-DSO", "random": "random search"}.get(kind, str(method.get("name", kind)))
+    if kind == "disco":
+        return f"DisCo-DSO, {method['preset']}" if "preset" in method else "DisCo-DSO"
+    return {"random": "random search"}.get(kind, str(method.get("name", kind)))
 
 
 def _sameness(run: RunRecord) -> dict[str, Any]:
     """What runs of one method share."""
-    own = {k: v for k, v in _mapping(run.settings.get("run")).items() if k in ("overlap",) and v}
     return {
         "task": {k: v for k, v in run.task.items() if k != "seed"},
         "method": run.settings.get("method"),
-        "run": own,
     }
 
 
@@ -225,10 +210,3 @@ def _differs(flats: Sequence[Mapping[str, Any]], key: str) -> bool:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return None

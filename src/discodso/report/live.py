@@ -13,11 +13,10 @@ from typing import Any
 
 from discodso.base.checks import is_integer, require
 from discodso.base.errors import DiscodsoError
-from discodso.report.folders import SUMMARY, read_run
+from discodso.report.folders import read_run
 from discodso.report.page import embedded, page
 from discodso.report.page_data import page_data
 from discodso.run.folder import TOP, is_running
-from discodso.tasks.regression.equation_files import EQUATION
 
 ADDRESS = "127.0.0.1"  # nobody else on the network sees it
 _NAMES = (ADDRESS, "localhost")
@@ -103,9 +102,9 @@ class LiveReport:
 
 
 def _is_unfinished(folder: Path) -> bool:
-    """Whether the last file of a regression or a policy search is still to come, or is that of a shorter run."""
-    last = {"regression": EQUATION, "policy": SUMMARY}.get(read_run(folder).kind)
-    if last is None or not (folder / TOP).exists():
+    """Whether the last file of a run is still to come, or is that of a shorter run."""
+    last = read_run(folder).kind.last
+    if not last or not (folder / TOP).exists():
         return False
     return not (folder / last).exists() or (folder / last).stat().st_mtime < (folder / TOP).stat().st_mtime
 

@@ -427,6 +427,7 @@
       tile("best reward", best.length ? number(Math.max(...best), 6) : "–", one.score),
       tile("objective calls", whole(total("calls")), budget > total("calls") ? `of ${whole(budget)}` : null),
       tile("failed", whole(total("failures"))),
+      runs.some((run) => run.repeats !== null) ? tile("repeats", `${number(100 * total("repeats") / runs.length, 3)} %`, "of all proposals, not paid for") : null,
       tile("time", duration(total("seconds"))),
       runs.length > 1 ? tile("runs", runs.length, "each with its own seed") : null)];
     const shown = group.best;

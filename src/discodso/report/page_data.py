@@ -13,7 +13,7 @@ from discodso.base.arrays import Floats
 from discodso.base.errors import DiscodsoError
 from discodso.base.version import __version__
 from discodso.report.comparison import compare
-from discodso.report.designs import Shown, show_designs, show_policy
+from discodso.report.designs import compact, show_designs
 from discodso.report.folders import Group, RunRecord, by_method, by_task
 from discodso.run.curves import (
     Curve,
@@ -25,9 +25,9 @@ from discodso.run.curves import (
     token_values,
 )
 from discodso.run.folder import first_failures
+from discodso.run.kinds import Shown
 from discodso.run.result import Scored
 from discodso.space.design import format_token
-from discodso.tasks.regression.typeset import equation as equation_of
 
 _DESIGNS = 100
 _FAILURES = 50
@@ -55,7 +55,7 @@ def _task(name: str, title: str, runs: Sequence[RunRecord]) -> dict[str, Any]:
     return {
         "id": name,
         "title": title,
-        "kind": runs[0].kind,
+        "kind": runs[0].kind.name,
         "comparison": _comparison(groups) if len(groups) > 1 else None,
         "groups": shown,
     }
@@ -98,12 +98,12 @@ def _group(name: str, group: Group) -> dict[str, Any]:
 
 def _run(run: RunRecord) -> dict[str, Any]:
     last = run.history[-1] if run.history else None
-    sentence = run.top.get("stop_sentence") if run.state == "ended" else None
+    sentence = run.top.get("stop_sentence") if run.status == "ended" else None
     detail = run.top.get("detail")
     return {
         "folder": str(run.path),
         "seed": run.seed,
-        "state": run.state,
+        "state": run.status,
         "sentence": _cut(f"{sentence}: {detail}" if sentence and detail else str(sentence or "")),
         "calls": last.calls if last else 0,
         "budget": run.budget,
@@ -111,20 +111,24 @@ def _run(run: RunRecord) -> dict[str, Any]:
         "failures": last.failures if last else 0,
         "seconds": _number(last.seconds, 4) if last else 0,
         "cost": _number(last.cost) if last else None,
+        "repeats": _repeats(run),
         "score": _score(run),
         "started": _command(run),
         "repeat": _repeat(run),
     }
 
 
+def _repeats(run: RunRecord) -> float | None:
+    """The share of proposed designs that were known already, over all batches."""
+    known = [row.repeats for row in run.history if row.repeats is not None]
+    return None if not known else round(sum(known) / len(known), 4)
+
+
 def _score(run: RunRecord) -> str | None:
     """What a final test said, in words."""
-    if run.summary is not None and isinstance(run.summary.get("test_mean"), (int, float)):
-        error = run.summary.get("test_error")
-        known = isinstance(error, (int, float))
-        return f"{run.summary['test_mean']:.2f} ± {error:.2f} on unseen seeds" if known else None
-    if run.equation is not None and isinstance(run.equation.get("r2"), (int, float)):
-        return f"R² {run.equation['r2']:.6f} on all {run.equation.get('rows', '')} rows"
+    score = run.kind.page(run.ending).get("score")
+    if score is not None:
+        return str(score)
     best = run.designs[0] if run.designs and run.history and run.history[-1].confirming else None
     if best is not None and best.error is not None:
         return f"± {best.error:.2g}, mean of {best.evaluations} evaluations on fresh seeds"
@@ -132,7 +136,7 @@ def _score(run: RunRecord) -> str | None:
 
 
 def _command(run: RunRecord) -> str:
-    command = run.environment.get("command") or (run.summary or {}).get("command") or ""
+    command = run.environment.get("command") or ""
     if isinstance(command, str):
         return _cut(command)
     words = [str(word) for word in command] if isinstance(command, list) else []
@@ -201,21 +205,13 @@ def _picture(shown: Shown) -> dict[str, Any]:
 
 
 def _best(run: RunRecord) -> dict[str, Any] | None:
-    """What is drawn large: the chosen equation, the tested policy, or the best design."""
-    if run.equation is not None and isinstance(run.equation.get("math"), list):
-        own = run.equation
-        target = str(own.get("target", "y"))
-        return {
-            "kind": "equation",
-            "text": _cut(f"{target} = {own.get('expression', '')}"),
-            "math": equation_of(target, own["math"]),
-            "latex": _cut(str(own.get("latex", ""))),
-            "target": target,
-            "columns": own.get("columns", []),
-            "plot": _rounded(own.get("plot")),
-        }
-    if run.policy is not None and (drawn := show_policy(run.policy, run.picture)) is not None:
-        return {"kind": "policy", **_picture(drawn)}
+    """What is drawn large: what the kind of task has made of the search, or the best design."""
+    own = run.kind.page(run.ending).get("best")
+    if own is not None:
+        texts = {key: _cut(own[key]) for key in ("text", "latex") if isinstance(own.get(key), str)}
+        svg = {"svg": compact(own["svg"])} if own.get("svg") else {}
+        plot = {"plot": _rounded(own["plot"])} if "plot" in own else {}
+        return {**own, **texts, **svg, **plot}
     if not run.designs:
         return None
     scored = run.designs[0]
@@ -223,21 +219,11 @@ def _best(run: RunRecord) -> dict[str, Any] | None:
 
 
 def _front(run: RunRecord, designs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Accuracy against complexity: of the equations of a regression, else the best reward of every length."""
-    if run.equation is not None:
-        rows = [row for row in run.equation.get("front", []) if isinstance(row.get("loss"), (int, float))]
-        points = [
-            {
-                "x": row["complexity"],
-                "y": _number(max(row["loss"], 1e-30)),
-                "text": _cut(str(row["expression"])),
-                "math": row.get("math"),
-                "chosen": bool(row.get("chosen")),
-                "note": _front_note(row),
-            }
-            for row in rows
-        ]
-        return {"x": "complexity", "y": "loss", "log": True, "points": points}
+    """Accuracy against complexity as the kind has it, else the best reward of every length."""
+    own = run.kind.page(run.ending).get("front")
+    if own is not None:
+        points = [{**point, "y": _number(point["y"]), "text": _cut(point["text"])} for point in own["points"]]
+        return {**own, "points": points}
     best: dict[int, Mapping[str, Any]] = {}
     for design in designs:
         best.setdefault(design["length"], design)
@@ -253,12 +239,6 @@ def _front(run: RunRecord, designs: Sequence[Mapping[str, Any]]) -> dict[str, An
         for length, design in sorted(best.items())
     ]
     return {"x": "tokens", "y": "reward", "log": False, "points": points} if len(points) > 1 else None
-
-
-def _front_note(row: Mapping[str, Any]) -> str:
-    held_out = row.get("validation_loss")
-    parts = [f"held-out loss {held_out:.4g}"] if isinstance(held_out, (int, float)) else []
-    return ", ".join(parts if row.get("finite", True) else [*parts, "not finite beyond the data"])
 
 
 def _failures(group: Group) -> dict[str, Any]:

@@ -60,12 +60,14 @@ def _keep_run(begin: str, run: RunRecord, keep: Callable[[str, figures.Plot], No
         keep(f"{begin}tokens", figures.lines(token_shares(rows), "share of all tokens"))
     if values := token_values(rows):
         keep(f"{begin}values", figures.values(values))
-    if run.equation is not None:
-        front = [row for row in run.equation["front"] if row["loss"] is not None]
-        complexity, loss, chosen = ([row[key] for row in front] for key in ("complexity", "loss", "chosen"))
+    own = run.kind.page(run.ending)
+    if "front" in own:
+        points = own["front"]["points"]
+        complexity, loss, chosen = ([point[key] for point in points] for key in ("x", "y", "chosen"))
         keep(f"{begin}front", figures.front(complexity, loss, chosen))
-        plot = run.equation["plot"]
+    plot = own.get("best", {}).get("plot")
+    if plot is not None:
         known = [(a, b) for a, b in zip(plot["given"], plot["predicted"], strict=True) if b is not None]
         if known:
             given, predicted = zip(*known, strict=True)
-            keep(f"{begin}fit", figures.fit(given, predicted, str(run.equation["target"])))
+            keep(f"{begin}fit", figures.fit(given, predicted, str(own["best"]["target"])))

@@ -13,8 +13,6 @@ from discodso.reproduce.jobs import Job, Record, execute_all
 from discodso.reproduce.scales import Scale
 from discodso.run.executors.dispatch import Executor
 
-SCALES = ("smoke", "small", "paper")
-
 
 @dataclass(frozen=True)
 class Artefact:
@@ -70,7 +68,7 @@ def reproduce(
         report(f"made {one}: {artefact.shows}")
     about = (
         f"# Reproduction, scale {scale.name}\n\nMade by `discodso reproduce NAME --scale {scale.name}`. Every run "
-        "has its folder below `runs/`, with settings, versions and history; docs/reproduction.md explains.\n"
+        "has its folder below `runs/`, with settings, versions and history; docs/paper.md explains.\n"
     )
     write_atomically(out / "README.md", about)
     return chosen

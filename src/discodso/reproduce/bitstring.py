@@ -13,8 +13,8 @@ from discodso.reproduce.jobs import Job, Record, records_of
 from discodso.reproduce.paper import BITSTRING_GAPS, DISCO
 from discodso.reproduce.scales import Scale
 from discodso.reproduce.tables import Entry, error, mean, write_rows, write_table
-from discodso.run.settings import BitstringTable
 from discodso.tasks.bitstring import f1, f2
+from discodso.tasks.bitstring_options import BitstringOptions
 
 _LANDSCAPES: tuple[Literal["f1", "f2"], ...] = ("f1", "f2")
 
@@ -39,7 +39,7 @@ def jobs(scale: Scale) -> list[Job]:
             "bitstring",
             f"{objective}, alpha {alpha:g}",
             name,
-            BitstringTable(length=scale.bits, alpha=alpha, objective=objective),
+            BitstringOptions(length=scale.bits, alpha=alpha, objective=objective),
             settings,
             seed,
             scale.bit_calls,

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from discodso.base.errors import SettingsError
 from discodso.base.files import FileError
 from discodso.disco.method import MethodSettings
-from discodso.run import settings as config
 from discodso.run.executors.dispatch import Executor, as_completed
 from discodso.run.folder import HISTORY, SETTINGS, read_history, read_settings, read_top
-from discodso.run.plan import Limits, Plan
+from discodso.run.plan import Plan
 from discodso.run.result import HistoryRow
+from discodso.run.settings import RunSettings, parse
+from discodso.run.start import settings_of, start
 from discodso.space.design import Design
-from discodso.tasks.runs import resume_run, run_settings
 
 _UNFINISHED = (None, "interrupted", "executor")
 
@@ -35,7 +35,7 @@ class Job:
     experiment: str
     case: str
     method: str
-    settings: config.RunSettings
+    settings: RunSettings
 
     @classmethod
     def of(
@@ -43,15 +43,15 @@ class Job:
         experiment: str,
         case: str,
         method: str,
-        task: config.Table,
+        task: Any,
         settings: MethodSettings,
         seed: int,
         calls: int,
         seconds: float | None,
     ) -> Job:
         """A run of so many calls, or so many seconds if they are given and end first."""
-        plan = Plan(Limits(calls, time_limit=seconds), seed)
-        return cls(experiment, case, method, config.RunSettings(task, settings, plan, config.ExecutorTable()))
+        plan = Plan(calls, seed, time_limit=seconds, confirm_calls=0)
+        return cls(experiment, case, method, RunSettings(task, plan, settings, "paper"))
 
     @property
     def seed(self) -> int:
@@ -101,10 +101,11 @@ def execute(item: tuple[Job, Path]) -> tuple[str, str]:
     folder = job.folder(out)
     if (folder / SETTINGS).is_file():
         _require_same(job, folder)
-        limits = job.settings.plan.limits
-        result = resume_run(folder, budget=limits.budget, time_limit=limits.time_limit).result
+        limits = job.settings.plan
+        settings = settings_of(folder, limits.budget, limits.time_limit)
+        result = start(settings, out=folder, resume=True).result
     else:
-        result = run_settings(job.settings, out=folder).result
+        result = start(job.settings, out=folder).result
     best = "nothing" if result.best is None else f"{result.best.reward:.4f}"
     line = (
         f"{job.experiment}, {job.case}, {job.method}, seed {job.seed}: {best} after {result.calls} calls, "
@@ -115,9 +116,10 @@ def execute(item: tuple[Job, Path]) -> tuple[str, str]:
 
 def _require_same(job: Job, folder: Path) -> None:
     """Runs of another scale, or with other settings, must not be taken for these."""
-    kept = config.parse(read_settings(folder / SETTINGS), str(folder / SETTINGS))
-    limits = job.settings.plan.limits
-    same = replace(kept, plan=replace(kept.plan, limits=limits)).record() == job.settings.record()
+    kept = parse(read_settings(folder / SETTINGS), str(folder / SETTINGS))
+    limits = job.settings.plan
+    kept = kept.with_limits(limits.budget, limits.time_limit)
+    same = kept.record() == parse(job.settings.record()).record()
     if not same:
         raise SettingsError(f"{folder} holds a run with other settings; give another folder as --out")
 
@@ -127,7 +129,7 @@ def is_done(job: Job, out: Path) -> bool:
     found = read_top(job.folder(out))
     if found is None or found.get("stop") in _UNFINISHED:
         return False
-    return bool(found["stop"] != "budget" or found["calls"] >= job.settings.plan.limits.budget)
+    return bool(found["stop"] != "budget" or found["calls"] >= job.settings.plan.budget)
 
 
 def execute_all(

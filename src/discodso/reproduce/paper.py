@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 DISCO = "DisCo-DSO"
-DECOUPLED = tuple(
-    f"Decoupled-{family}-{inner}" for family in ("RL", "GP") for inner in ("BFGS", "anneal", "evo")
-)
 ENVIRONMENTS = (
     "CartPole-v1",
     "MountainCar-v0",

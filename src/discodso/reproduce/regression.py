@@ -20,10 +20,9 @@ from discodso.reproduce.paper import (
 )
 from discodso.reproduce.scales import Scale
 from discodso.reproduce.tables import Entry, deviation, mean, write_rows, write_table
-from discodso.run.settings import ProblemTable
 from discodso.space.space import Space
 from discodso.tasks.regression.expression_space import Fit
-from discodso.tasks.regression.problems import problem_task, problems
+from discodso.tasks.regression.problems import ProblemOptions, problem_task, problems
 
 _LONGEST = 32
 
@@ -44,7 +43,7 @@ def _jobs(scale: Scale, methods: dict[str, MethodSettings], experiment: str, see
             experiment,
             problem,
             name,
-            ProblemTable(problem=problem),
+            ProblemOptions(problem=problem),
             settings,
             seed,
             scale.problem_calls,

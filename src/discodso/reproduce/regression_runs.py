@@ -10,23 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
-from discodso.base.arrays import Floats
 from discodso.base.errors import DeclarationError
 from discodso.base.files import FileError
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.presets import Preset, preset
 from discodso.run.executors.dispatch import Executor, as_completed
 from discodso.run.result import HistoryRow, Ranking, Result, Scored
-from discodso.run.search import search
+from discodso.run.start import search
 from discodso.run.task import Task
 from discodso.tasks.regression.evaluator import Program, evaluate
+from discodso.tasks.regression.export import text
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.expression_export import text
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace
 from discodso.tasks.regression.front import FrontKeeper
-from discodso.tasks.regression.models import SHARE_OF_CALLS, kept_expressions, make_model
+from discodso.tasks.regression.losses import prediction_reward
+from discodso.tasks.regression.models import calls_for_choice, kept_expressions, make_model
 from discodso.tasks.regression.problems import FUNCTION_SETS, Problem, problem_task, problems
 
 PAPER = DisCoSettings(batch_size=1000)
@@ -34,12 +32,12 @@ _SCALE_TOKENS = 4  # of a + b f beside those of f
 
 
 @dataclass(frozen=True)
-class Run:
+class Trial:
     """One search: which problem, with what budget and seed.
 
     Attributes:
         checkpoints: calls to report on the way.
-        settings: of the method, None for those of the preset.
+        method: its settings, None for those of the preset.
         preset: "paper" returns the best design, "default" the model that is chosen after the search. Both have
             the same operators and the same longest expression.
         selection: how "default" chooses; see `make_model`.
@@ -48,10 +46,10 @@ class Run:
 
     problem: str
     seed: int
-    calls: int
+    budget: int
     variant: Literal["A", "B"] = "A"
     checkpoints: tuple[int, ...] = ()
-    settings: DisCoSettings | None = None
+    method: DisCoSettings | None = None
     preset: Preset = "paper"
     selection: str = "auto"
     scaled: bool = True
@@ -59,7 +57,7 @@ class Run:
     @property
     def key(self) -> tuple[str, int, int, str, str]:
         """What tells runs apart in a file of results."""
-        return self.problem, self.seed, self.calls, self.variant, self.preset
+        return self.problem, self.seed, self.budget, self.variant, self.preset
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ class Found:
     call: int
 
 
-def execute(run: Run) -> dict[str, Any]:
+def execute(run: Trial) -> dict[str, Any]:
     """Search, and score what was found on the evaluation set; returns one record."""
     (problem,) = problems(run.problem)
     started = time.process_time()
@@ -84,7 +82,7 @@ def execute(run: Run) -> dict[str, Any]:
             return {"train": 0.0, "evaluation": 0.0, "length": 0}
         return {
             "train": found.train,
-            "evaluation": nmse_reward(found.expression, X, y),
+            "evaluation": prediction_reward(evaluate(found.expression, X), y),
             "length": len(found.expression),
             "call": found.call,
         }
@@ -94,7 +92,7 @@ def execute(run: Run) -> dict[str, Any]:
         "inputs": problem.inputs,
         "seed": run.seed,
         "calls": calls,
-        "budget": run.calls,
+        "budget": run.budget,
         "variant": run.variant,
         "preset": run.preset,
         **report(found),
@@ -106,19 +104,10 @@ def execute(run: Run) -> dict[str, Any]:
     }
 
 
-def nmse_reward(expression: Expression, X: Floats, y: Floats) -> float:
-    """The paper's 1 / (1 + NMSE), 0 if a value is not finite."""
-    values = evaluate(expression, X)
-    if not np.isfinite(values).all():
-        return 0.0
-    with np.errstate(over="ignore"):
-        return 1.0 / (1.0 + float(np.mean(np.square(values - y)) / (np.var(y) or 1.0)))
-
-
 _Outcome = tuple[Found | None, dict[int, Found], Result, int]
 
 
-def _by_paper(run: Run, problem: Problem) -> _Outcome:
+def _by_paper(run: Trial, problem: Problem) -> _Outcome:
     """The paper's task and method; the best design is what is found."""
     task = problem_task(problem, run.variant)
     columns = _columns(problem)
@@ -132,13 +121,13 @@ def _by_paper(run: Run, problem: Problem) -> _Outcome:
             if row.calls >= calls and calls not in on_the_way and ranking.best is not None:
                 on_the_way[calls] = found(ranking.best)
 
-    settings = PAPER if run.settings is None else run.settings
-    result = search(task, budget=run.calls, seed=run.seed, method=settings, callback=watch)
+    settings = PAPER if run.method is None else run.method
+    result = search(task, budget=run.budget, seed=run.seed, method=settings, callback=watch)
     best = None if result.best is None else found(result.best)
     return best, on_the_way, result, result.calls
 
 
-def _by_default(run: Run, problem: Problem) -> _Outcome:
+def _by_default(run: Trial, problem: Problem) -> _Outcome:
     """The default search, and the choice of a model, with the same operators and as many tokens as the paper."""
     X, y = problem.training_set(run.variant)
     longest = RegressionSpace().max_length - (_SCALE_TOKENS if run.scaled else 0)
@@ -156,26 +145,28 @@ def _by_default(run: Run, problem: Problem) -> _Outcome:
     on_the_way: dict[int, Found] = {}
 
     def model(calls: int, budget: int) -> Found:
-        expressions = kept_expressions(keeper, _columns(problem), (), seen)
-        made = make_model(expressions, seen, room=budget - calls, selection=run.selection)
-        return Found(made.expression, nmse_reward(made.expression, X, y), calls + made.calls)
+        room = budget - calls
+        expressions, scaling = kept_expressions(keeper, _columns(problem), (), seen, room)
+        made = make_model(expressions, seen, room=room - scaling, selection=run.selection)
+        reward = prediction_reward(evaluate(made.expression, X), y)
+        return Found(made.expression, reward, calls + scaling + made.calls)
 
     def watch(row: HistoryRow, ranking: Ranking) -> None:
         for budget in run.checkpoints:
             if row.calls >= _search_calls(budget) and budget not in on_the_way:
                 on_the_way[budget] = model(row.calls, max(budget, row.calls))
 
-    settings = run.settings or preset(refines=True)
-    budget = _search_calls(run.calls)
+    settings = run.method or preset(refines=True)
+    budget = _search_calls(run.budget)
     result = search(task, budget=budget, seed=run.seed, method=settings, callback=watch)
     if result.best is None:
         return None, on_the_way, result, result.calls
-    found = model(result.calls, run.calls)
+    found = model(result.calls, run.budget)
     return found, on_the_way, result, found.call
 
 
 def _search_calls(budget: int) -> int:
-    return budget - int(SHARE_OF_CALLS * budget)
+    return budget - calls_for_choice(budget)
 
 
 def _columns(problem: Problem) -> tuple[str, ...]:
@@ -206,7 +197,7 @@ def _key(record: dict[str, Any]) -> tuple[str, int, int, str, str]:
 
 
 def execute_all(
-    runs: Iterable[Run], path: Path, executor: Executor, report: Callable[[dict[str, Any], int, int], None]
+    runs: Iterable[Trial], path: Path, executor: Executor, report: Callable[[dict[str, Any], int, int], None]
 ) -> list[dict[str, Any]]:
     """Execute what the file does not have yet, one JSON line for each run as it ends; returns all records."""
     wanted = list(runs)
@@ -275,12 +266,12 @@ def runs_of(
     calls: int,
     variant: Literal["A", "B"] = "A",
     checkpoints: tuple[int, ...] = (),
-    settings: DisCoSettings | None = None,
+    method: DisCoSettings | None = None,
     preset: Preset = "paper",
-) -> list[Run]:
+) -> list[Trial]:
     """All runs of an experiment, seed by seed, so that a table of all problems is there early."""
     return [
-        Run(problem.name, seed, calls, variant, checkpoints, settings, preset)
+        Trial(problem.name, seed, calls, variant, checkpoints, method, preset)
         for seed in range(seeds)
         for problem in chosen
     ]

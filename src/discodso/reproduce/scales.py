@@ -10,13 +10,14 @@ from discodso.baselines.genetic import GPSettings
 from discodso.baselines.methods import paper_methods
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.method import MethodSettings
-from discodso.disco.network import PolicySettings
+from discodso.disco.network import NetworkSettings
 from discodso.disco.presets import preset
+from discodso.disco.settings import LearnerSettings
 from discodso.reproduce.paper import DISCO
-from discodso.tasks.policies.policy_search import paper_settings, tuned_settings
+from discodso.tasks.policies.kind import default_settings, paper_settings
 from discodso.tasks.regression.problems import problems
 
-TUNED = f"{DISCO}, tuned"
+DEFAULT = f"{DISCO}, default"
 
 
 @dataclass(frozen=True)
@@ -56,17 +57,15 @@ class Scale:
         """The paper's settings for all; beside them DisCo with those that benchmarks/bitstring.py found."""
         tuned = DisCoSettings(
             batch_size=self.batch,
-            learning_rate=0.006,
-            risk_factor=0.1,
-            entropy_coefficient=0.1,
-            policy=PolicySettings(learn_scale=True, inputs=("previous", "position")),
+            network=NetworkSettings(learn_scale=True, inputs=("previous", "position")),
+            learner=LearnerSettings(learning_rate=0.006, entropy_coefficient=0.1, risk_factor=0.1),
         )
         return self._methods(DisCoSettings(batch_size=self.batch), tuned)
 
     def tree_methods(self) -> dict[str, MethodSettings]:
         """The paper's settings for all; beside them DisCo with those of `search_policy`."""
         batch = self.batch
-        tuned = replace(tuned_settings(), batch_size=batch)
+        tuned = replace(default_settings(), batch_size=batch)
         return self._methods(replace(paper_settings(), batch_size=batch), tuned)
 
     def regression_methods(self) -> dict[str, MethodSettings]:
@@ -77,7 +76,7 @@ class Scale:
         """DisCo with each network of the paper's last table."""
         return {
             f"{DISCO}-{'GRU' if cell == 'gru' else 'LSTM'}{units}": DisCoSettings(
-                batch_size=self.batch, policy=PolicySettings(cell=cell, units=units)
+                batch_size=self.batch, network=NetworkSettings(cell=cell, units=units)
             )
             for cell in ("gru", "lstm")
             for units in (16, 32, 64)
@@ -87,7 +86,7 @@ class Scale:
         found = paper_methods(disco, GPSettings(population=self.population), inner_calls=self.inner_calls)
         if self.name == "smoke":
             found["BO"] = BOSettings(initial=5, candidates=50, fit_steps=5)
-        return {DISCO: found[DISCO], TUNED: tuned, **found}
+        return {DISCO: found[DISCO], DEFAULT: tuned, **found}
 
 
 def _each(most: int, lander: int) -> dict[str, int]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from discodso.base.arrays import Floats
 from discodso.base.files import write_atomically
-from discodso.baselines.random_search import UniformProposer
+from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
 from discodso.reproduce.figures import curve, draw_curves
 from discodso.reproduce.jobs import Job, Record, records_of, slug
@@ -30,11 +30,11 @@ from discodso.reproduce.paper import (
 from discodso.reproduce.scales import Scale
 from discodso.reproduce.tables import Entry, deviation, mean, write_rows, write_table
 from discodso.run.evaluation import child_seeds
-from discodso.run.settings import TreeTable
 from discodso.run.task import Task
 from discodso.tasks.policies.environments import as_environment, describe
 from discodso.tasks.policies.episodes import returns_of
 from discodso.tasks.policies.objective import TreeObjective
+from discodso.tasks.policies.options import PolicyOptions
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import open_tree_task, validation_seeds
 
@@ -48,7 +48,11 @@ def jobs(scale: Scale) -> list[Job]:
             "trees",
             environment,
             name,
-            TreeTable(environment=environment, episodes=scale.episodes[environment]),
+            PolicyOptions(
+                environment=environment,
+                episodes=scale.episodes[environment],
+                test_seeds=tuple(range(scale.test_seeds)),
+            ),
             settings,
             seed,
             scale.tree_calls[environment],
@@ -164,7 +168,7 @@ def seconds(scale: Scale, records: Sequence[Record], out: Path) -> None:
         episodes = scale.episodes[environment]
         with open_tree_task(environment, episodes) as task:
             designs = sample(
-                task.space, UniformProposer(task.space), _TIMED + 1, np.random.default_rng(0)
+                task.space, UniformStepper(task.space), _TIMED + 1, np.random.default_rng(0)
             ).designs
             seeds = child_seeds(np.random.SeedSequence(0), 0, _TIMED + 1)
             assert task.batch_objective is not None

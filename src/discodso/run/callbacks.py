@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from discodso.base.errors import DeclarationError
 from discodso.base.files import FileError
+from discodso.base.streams import Forgiving
 from discodso.run.history import HistoryRow
 from discodso.run.result import Ranking, Result, Scored
 
@@ -106,6 +109,7 @@ class JsonLines(Callback):
     def __init__(self, target: str | Path | TextIO) -> None:
         self._target = target
         if isinstance(target, (str, Path)):
+            self._target = Path(target).absolute()  # an objective may change the current folder
             try:
                 Path(target).open("a").close()  # better now than in the middle of a run
             except OSError as error:
@@ -140,6 +144,8 @@ class JsonLines(Callback):
 class RichProgress(Callback):
     """A bar on a terminal; elsewhere a plain line for every tenth of the budget.
 
+    If that cannot be written any more, as to a closed pipe or a full disk, it stays silent.
+
     Args:
         console: where to; standard error by default.
     """
@@ -148,7 +154,12 @@ class RichProgress(Callback):
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self._console = Console(stderr=True) if console is None else console
+        if console is None:
+            # Not Console(stderr=True), which ends the program if a pipe is closed.
+            stream: Any = sys.stderr if isinstance(sys.stderr, Forgiving) else Forgiving(sys.stderr)
+            console = Console(file=stream)
+        self._console = console
+        self._broken = False
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -168,11 +179,26 @@ class RichProgress(Callback):
         self._budget = info.budget
         self._tenths = info.calls * 10 // info.budget
         self._cost_unit = info.cost_unit
+        self._show(lambda: self._begin(info))
+
+    def _show(self, how: Callable[[], None]) -> None:
+        """Show something, unless that went wrong before."""
+        if self._broken:
+            return
+        try:
+            how()
+        except (OSError, ValueError, SystemExit):  # Rich raises the last if the pipe of a console is closed
+            self._broken = True
+
+    def _begin(self, info: RunInfo) -> None:
         self._line = self._bar.add_task(info.task, total=info.budget, completed=info.calls, best="-", cost="")
         self._bar.start()
 
     def batch(self, row: HistoryRow, ranking: Ranking) -> None:
         """Move it on."""
+        self._show(lambda: self._move(row))
+
+    def _move(self, row: HistoryRow) -> None:
         best = "-" if row.best is None else f"{row.best:.5f}"
         cost = "" if row.cost is None else f", {row.cost:.0f} {self._cost_unit}"
         self._bar.update(self._line, completed=row.calls, best=best, cost=cost)
@@ -184,7 +210,7 @@ class RichProgress(Callback):
 
     def end(self, result: Result) -> None:
         """Take it away."""
-        self._bar.stop()
+        self._show(self._bar.stop)
 
 
 class TensorBoard(Callback):
@@ -204,7 +230,7 @@ class TensorBoard(Callback):
                 'TensorBoard is not installed; install it with pip install "discodso[tensorboard]"'
             ) from None
         try:
-            self._writer: Any = SummaryWriter(str(folder))
+            self._writer: Any = SummaryWriter(str(Path(folder).absolute()))
         except OSError as error:
             raise FileError(f"cannot write into {folder}: {error.strerror or error}") from None
         self._last = (time.monotonic(), 0)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discodso.base.arrays import Bools, Floats, Ints
-from discodso.base.checks import require, require_integer, require_number
+from discodso.base.checks import require, require_number
 from discodso.base.errors import EvaluationError
 from discodso.disco.method import Resumable
 from discodso.run.executors.dispatch import Dispatcher, Executor, Flight
@@ -101,7 +101,6 @@ class Evaluator:
         executor: where to evaluate; None for this process. Batch objectives whose rows depend on each other, and
             objectives that remember something, are evaluated in this process all the same.
         design_seconds: a design that takes longer is given up and has failed; None for no limit.
-        chunk_size: designs that travel together to a worker.
     """
 
     def __init__(
@@ -112,7 +111,6 @@ class Evaluator:
         raise_on_failure: bool = False,
         executor: Executor | None = None,
         design_seconds: float | None = None,
-        chunk_size: int | None = None,
     ) -> None:
         require(
             "executor",
@@ -122,8 +120,6 @@ class Evaluator:
         )
         if design_seconds is not None:
             require_number("design_seconds", design_seconds, above=0)
-        if chunk_size is not None:
-            require_integer("chunk_size", chunk_size, 1)
         self.task = task
         self.calls = 0
         self.cost = 0.0
@@ -135,9 +131,7 @@ class Evaluator:
         stays = isinstance(batch or task.objective, Resumable) or (
             batch is not None and not task.rows_independent
         )
-        self._dispatcher = (
-            None if executor is None or stays else Dispatcher(task, executor, design_seconds, chunk_size)
-        )
+        self._dispatcher = None if executor is None or stays else Dispatcher(task, executor, design_seconds)
 
     def with_seed(self, seed: np.random.SeedSequence) -> Evaluator:
         """Another that counts for itself, with other seeds and the same workers."""

@@ -46,7 +46,7 @@ class RunFolder:
     """A folder that this process writes. `create` and `reopen` make one; both hold its lock until `close`."""
 
     def __init__(self, path: Path, lock: int) -> None:
-        self.path = path
+        self.path = path.absolute()  # an objective may change the current folder
         self._lock = lock
         self._history: int | None = None
 

@@ -31,6 +31,8 @@ class HistoryRow:
         shares: of the next batch, by who proposes: policy, variation, refinement; None if all are the policy's.
         tokens: of some batches what their designs are made of, see `token_use`; None for the others.
         restarted: whether the method begins anew after this batch.
+        repeats: share of the designs that the method proposed for this batch which had been evaluated before; they
+            cost no call. None where rewards are noisy.
         confirming: whether this batch evaluated the best designs again, to choose the winner of a noisy search.
     """
 
@@ -49,6 +51,7 @@ class HistoryRow:
     tokens: TokenUse | None = None
     restarted: bool = False
     confirming: bool = False
+    repeats: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; `shares`, `tokens`, `restarted` and `confirming` are left out where there is nothing."""

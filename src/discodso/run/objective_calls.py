@@ -66,6 +66,14 @@ class Rows:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def singles(self) -> list[Rows]:
+        """Each design by itself."""
+        seeds = self.seeds
+        return [
+            Rows(self.tokens[p], self.values[p], self.lengths[p], None if seeds is None else seeds[p])
+            for p in (slice(row, row + 1) for row in range(len(self)))
+        ]
+
     def designs(self, task: Task) -> DesignBatch:
         """The designs again."""
         return DesignBatch(task.space.library, self.tokens, self.values, self.lengths, task.space)

@@ -5,63 +5,46 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from discodso.base.checks import require, require_integer, require_number
+from discodso.base.checks import require
+from discodso.base.options import check_options, option
 
 _CONFIRMING_SHARE = 10  # a tenth of the calls
 LEAST_RACE = 4  # calls: two for each of two designs
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """When to stop.
-
-    Args:
-        budget: objective calls.
-        target: a reward that is good enough.
-        patience: objective calls without a better design.
-        time_limit: seconds.
-    """
-
-    budget: int
-    target: float | None = None
-    patience: int | None = None
-    time_limit: float | None = None
-
-    def __post_init__(self) -> None:
-        require_integer("budget", self.budget, 1)
-        if self.patience is not None:
-            require_integer("patience", self.patience, 1)
-        if self.target is not None:
-            require_number("target", self.target)
-        if self.time_limit is not None:
-            require_number("time_limit", self.time_limit, above=0)
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
-    """All that decides a run beside its task, method and executor; `search` explains the fields."""
+    """When to stop, and what to keep."""
 
-    limits: Limits
-    seed: int = 0
-    top: int = 10
-    raise_on_failure: bool = False
-    overlap: bool = False
-    checkpoint_seconds: float = 60.0
-    design_seconds: float | None = None
-    chunk_size: int | None = None
-    confirm_calls: int | None = None
+    budget: int = option(help="Objective calls to spend; failed calls count.", least=1)
+    seed: int = option(0, "The same seed gives the same run.")
+    target: float | None = option(
+        None,
+        "Stop at a reward of at least this; where the winner is confirmed, at a mean of several evaluations that "
+        "is two standard errors better.",
+    )
+    patience: int | None = option(
+        None, "Stop after so many calls without a better design; looked at after every batch.", least=1
+    )
+    time_limit: float | None = option(None, "Stop after so many seconds.", above=0)
+    top: int = option(10, "Distinct designs to keep.", least=1, command="")
+    raise_on_failure: bool = option(
+        False, "Raise at the first failed evaluation instead of going on.", command=""
+    )
+    checkpoint_seconds: float = option(60.0, "Seconds between checkpoints in the folder.", least=0)
+    design_seconds: float | None = option(None, "A design that takes longer has failed.", above=0, command="")
+    confirm_calls: int | None = option(
+        None,
+        "Where rewards are noisy, calls of the budget that are kept for the end: the best designs race on fresh "
+        "seeds, which choose the winner. By default a tenth of the budget, none for the paper's preset.",
+        command="",
+    )
 
     def __post_init__(self) -> None:
-        require_integer("top", self.top, 1)
-        require_integer("seed", self.seed, 0)
-        require_number("checkpoint_seconds", self.checkpoint_seconds, least=0)
-        require("overlap", self.overlap, isinstance(self.overlap, (bool, np.bool_)), "True or False")
+        check_options(self)
         if self.confirm_calls is not None:
-            require_integer("confirm_calls", self.confirm_calls, 0)
-            fits = self.confirm_calls < self.limits.budget
-            require("confirm_calls", self.confirm_calls, fits, f"below the budget, {self.limits.budget}")
+            fits = self.confirm_calls < self.budget
+            require("confirm_calls", self.confirm_calls, fits, f"below the budget, {self.budget}")
             enough = self.confirm_calls == 0 or self.confirm_calls >= LEAST_RACE
             require("confirm_calls", self.confirm_calls, enough, f"0, or at least {LEAST_RACE}")
 
@@ -69,11 +52,17 @@ class Plan:
         """With calls kept for the end of a noisy search, where the user has not said how many."""
         if self.confirm_calls is not None or not noisy:
             return self
-        share = self.limits.budget // _CONFIRMING_SHARE
+        share = self.budget // _CONFIRMING_SHARE
         return replace(self, confirm_calls=share if share >= LEAST_RACE else 0)
+
+    def with_limits(self, budget: int | None, time_limit: float | None) -> Plan:
+        """The same with another budget or time limit, where given."""
+        return replace(
+            self,
+            budget=self.budget if budget is None else budget,
+            time_limit=self.time_limit if time_limit is None else time_limit,
+        )
 
     def to_record(self) -> dict[str, Any]:
         """For settings.toml."""
-        own = {key: value for key, value in asdict(self).items() if key != "limits"}
-        both = {**asdict(self.limits), **own}
-        return {key: value.item() if isinstance(value, np.generic) else value for key, value in both.items()}
+        return asdict(self)

@@ -122,7 +122,7 @@ class Confirmer:
         left = budget - self.kept_calls - self.spent
         return left if self.race is None else max(left, self.race.after)
 
-    def standings(self, ranking: Ranking, top: int) -> Ranking:
+    def leaders(self, ranking: Ranking, top: int) -> Ranking:
         """The best designs: those of the race first, once it has told something."""
         raced = self.race.state.ranked if self.race is not None and self.racing else ()
         known = {scored.design for scored in raced}

@@ -32,6 +32,7 @@ class StopReason(Enum):
     INTERRUPTED = "interrupted by the user; the result holds all that was found until then"
     TRAINING = "training became non-finite and was stopped; the result holds all that was found until then"
     EXECUTOR = "the executor that evaluates designs was lost; the result holds all that was found until then"
+    EXHAUSTED = "no new designs are proposed any more"
     DEAD_END = "a prefix was met that no token may continue; the result holds all that was found until then"
 
 
@@ -307,8 +308,7 @@ class Ranking:
     def restore(self, data: Any) -> None:
         """Inverse of `state`; KeyError, TypeError or ValueError for anything else."""
         self._scored = [Scored.from_dict(scored) for scored in data["top"]]
-        # Older checkpoints do not know how much evaluations vary.
-        self._spread, self._repeats = float(data.get("spread", 0.0)), int(data.get("repeats", 0))
+        self._spread, self._repeats = float(data["spread"]), int(data["repeats"])
 
     def __iter__(self) -> Iterator[Scored]:
         return iter(self._scored)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from discodso.base.errors import DeclarationError, InvalidDesignError, SettingsError
+from discodso.base.options import check_options, is_optional, option
 from discodso.baselines.bayesian import BOSettings
 from discodso.baselines.decoupled import DecoupledSettings
 from discodso.baselines.genetic import GPSettings
@@ -21,169 +21,66 @@ from discodso.baselines.methods import method_kind
 from discodso.baselines.random_search import RandomSettings
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.method import MethodSettings
-from discodso.disco.network import PolicySettings
-from discodso.disco.presets import PRESETS, Preset, preset
+from discodso.disco.presets import PRESETS, Preset
+from discodso.disco.presets import preset as named_preset
+from discodso.run.executors.kinds import KINDS as EXECUTORS
 from discodso.run.folder import read_settings
-from discodso.run.plan import Limits, Plan
+from discodso.run.kinds import Kind, kind_named
+from discodso.run.plan import Plan
 from discodso.space.design import Design
 
 
 class Table(BaseModel):
     """A table of a settings file: no other keys, and no other types, than declared."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-    default_top: ClassVar[int] = 10  # of [run], for this task
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True)
 
 
-class BitstringTable(Table):
-    """[task] of the paper's bitstring; its own seed, if given, decides the hidden solution."""
-
-    kind: Literal["bitstring"] = "bitstring"
-    length: int = Field(default=10, ge=1)
-    alpha: float = Field(default=0.9, ge=0, le=1)
-    objective: Literal["f1", "f2"] = "f1"
-    seed: int | None = Field(default=None, ge=0)
-
-
-class RegressionTable(Table):
-    """[task] of an equation for a column of a table; `DisCoRegressor` explains the keys."""
-
-    kind: Literal["regression"] = "regression"
-    table: str
-    target: str
-    ignore: list[str] = []
-    library: list[str] | None = None
-    max_length: int = Field(default=32, ge=1)
-    const_range: tuple[float, float] = (-math.inf, math.inf)
-    need_input: bool = False
-    no_constant_subtrees: bool = True
-    no_inverses: bool = True
-    max_constants: int | None = Field(default=None, ge=0)
-    metric: Literal["nmse", "nrmse", "mae", "r2"] = "nmse"
-    polish: bool = True
-    scaled: bool = True
-    selection: Literal["auto", "accuracy", "validation", "complexity"] = "auto"
-    must_extrapolate: bool = True
-    preset: Preset = "default"
-    threads: int = Field(default=1, ge=1)
-
-
-class RacingTable(Table):
-    """[task.racing] of a policy; `Racing` explains the keys. The share is the method's risk factor by default."""
-
-    first: int = Field(default=4, ge=2)
-    growth: float = Field(default=2.0, gt=1, allow_inf_nan=False)
-    share: float | None = Field(default=None, gt=0, le=1)
-    margin: float = Field(default=1.0, ge=0, allow_inf_nan=False)
-    places: int = Field(default=0, ge=0)
-    settled: int = Field(default=16, ge=2)
-    slack: float = Field(default=1.0, ge=0, allow_inf_nan=False)
-    alike: int = Field(default=0, ge=0)
-
-
-class PolicyTable(Table):
-    """[task] of a decision tree that acts in an environment; `search_policy` explains the keys."""
-
-    default_top: ClassVar[int] = 100  # all of them go to the choice
-
-    kind: Literal["policy"] = "policy"
-    environment: str = Field(min_length=1)
-    arguments: dict[str, Any] = {}
-    ranges: dict[str, tuple[float, float]] = {}
-    probe_ranges: bool = False
-    episodes: int = Field(default=100, ge=2)
-    max_nodes: int = Field(default=31, ge=3)
-    typical_nodes: int | None = Field(default=None, ge=0)
-    resolution: float = Field(default=0.01, gt=0, le=0.5)
-    preset: Literal["tuned", "paper"] = "tuned"
-    racing: bool | RacingTable | None = None
-    common_episodes: bool = False
-    restart_after: int | None = Field(default=None, ge=1)
-    trim: bool | None = None
-    workers: int = Field(default=1, ge=1)
-    test_seeds: list[int] | None = Field(default=None, min_length=2)
-
-
-class ProblemTable(Table):
-    """[task] of one of the paper's regression problems, by name, with the paper's space and reward."""
-
-    kind: Literal["problem"] = "problem"
-    problem: str
-    variant: Literal["A", "B"] = "A"
-    threads: int = Field(default=1, ge=1)
-
-
-class TreeTable(Table):
-    """[task] of a tree policy for a Gymnasium environment, with the paper's constraints and mean return."""
-
-    kind: Literal["tree"] = "tree"
-    environment: str
-    episodes: int = Field(default=100, ge=2)
-    max_nodes: int = Field(default=31, ge=3)
-    balanced: bool = False
-    workers: int = Field(default=1, ge=1)
-
-
-class CustomTable(Table):
-    """[task] of one's own: "module:attribute", a Task or a function of `arguments` that returns one."""
-
-    kind: Literal["custom"] = "custom"
-    task: str = Field(pattern=r"^[\w.]+:[\w.]+$")
-    path: str | None = None
-    arguments: dict[str, Any] = {}
-
-
-class PythonTable(Table):
-    """[task] of a run that began in Python; to go on with it the task must be handed over."""
-
-    kind: Literal["python"] = "python"
-    name: str = "task"
-
-
-class RunTable(Table):
-    """[run]: what `search` takes beside task, method and executor."""
-
-    budget: int = Field(ge=1)
-    seed: int = Field(default=0, ge=0)
-    target: float | None = Field(default=None, allow_inf_nan=False)
-    patience: int | None = Field(default=None, ge=1)
-    time_limit: float | None = Field(default=None, gt=0)
-    top: int | None = Field(default=None, ge=1)
-    raise_on_failure: bool = False
-    overlap: bool = False
-    checkpoint_seconds: float = Field(default=60.0, ge=0, allow_inf_nan=False)
-    design_seconds: float | None = Field(default=None, gt=0)
-    chunk_size: int | None = Field(default=None, ge=1)
-    confirm_calls: int | None = Field(default=None, ge=0)
-    initial_designs: list[str] = []
-
-
-class ExecutorTable(Table):
+@dataclass(frozen=True, slots=True)
+class ExecutorOptions:
     """[executor]: where designs are evaluated."""
 
-    kind: Literal["none", "threads", "processes", "dask", "ray"] = "none"
-    workers: int | None = Field(default=None, ge=1)
-    address: str | None = None
+    kind: str = option("none", "none (this process), threads, processes, dask or ray.", choices=EXECUTORS)
+    workers: int | None = option(None, "How many, where they are started here.", least=1)
+    address: str | None = option(None, "Of a Dask scheduler, or of a Ray cluster.")
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
-class PythonMethodTable(Table):
+@dataclass(frozen=True)
+class PythonMethod:
     """[method] of a run that began in Python with a method of one's own."""
 
-    kind: Literal["python"] = "python"
     name: str = "method"
 
 
 _SETTINGS_OF: dict[type[Table], type[Any]] = {}  # the dataclass behind a table
 
 
-def _table_of(name: str, kind: str | None, settings: type[Any], **replaced: Any) -> Any:
-    """A table with the fields of a dataclass, whose own checks apply when it is built."""
+def _table_of(settings: type[Any], kind: str | None = None, **replaced: Any) -> Any:
+    """A table with the fields of a dataclass, whose own checks apply when it is built.
+
+    Settings inside it are tables, too; where they may be None, `false` in a file stands for it.
+    """
     hints = get_type_hints(settings)
     own: dict[str, Any] = {} if kind is None else {"kind": (Literal[kind], kind)}
-    for field in fields(settings):
-        default = field.default if field.default is not MISSING else Field(default_factory=dict)
-        own[field.name] = replaced.get(field.name, (hints[field.name], default))
-    table = create_model(name, __base__=Table, **own)
+    for each in fields(settings):
+        # A settings file can hold no functions and objects: such options are for Python only.
+        hint = getattr(settings, "IN_FILES", {}).get(each.name, hints[each.name])
+        if hint is None:
+            continue
+        default = each.default
+        if default is MISSING and each.default_factory is not MISSING:
+            default = Field(default_factory=each.default_factory)
+        inner = [part for part in (hint, *get_args(hint)) if is_dataclass(part)]
+        if len(inner) == 1 and each.name not in replaced:
+            table = _table_of(inner[0])  # type: ignore[arg-type]
+            optional = is_optional(hint)
+            own[each.name] = (table | Literal[False] | None, None) if optional else _nested(table)
+        else:
+            own[each.name] = replaced.get(each.name, (hint, ... if default is MISSING else default))
+    table = create_model(f"{settings.__name__}Table", __base__=Table, **own)
     _SETTINGS_OF[table] = settings
     return table
 
@@ -192,81 +89,112 @@ def _nested(table: Any) -> Any:
     return table, Field(default_factory=table)
 
 
-_NetworkTable = _table_of("NetworkTable", None, PolicySettings)
-_SkeletonsByDisCo = _table_of("SkeletonsTable", None, DisCoSettings, policy=_nested(_NetworkTable))
-_SkeletonsByGP = _table_of("SkeletonsTable", None, GPSettings)
 _METHODS: dict[str, Any] = {
-    "disco": _table_of("DisCoTable", "disco", DisCoSettings, policy=_nested(_NetworkTable)),
-    "random": _table_of("RandomTable", "random", RandomSettings),
-    "decoupled-rl": _table_of(
-        "DecoupledTable", "decoupled-rl", DecoupledSettings, skeletons=_nested(_SkeletonsByDisCo)
-    ),
-    "decoupled-gp": _table_of(
-        "DecoupledTable", "decoupled-gp", DecoupledSettings, skeletons=_nested(_SkeletonsByGP)
-    ),
-    "gp": _table_of("GPTable", "gp", GPSettings),
-    "bo": _table_of("BOTable", "bo", BOSettings),
-    "python": PythonMethodTable,
+    "disco": _table_of(DisCoSettings, "disco"),
+    "random": _table_of(RandomSettings, "random"),
+    "decoupled-rl": _table_of(DecoupledSettings, "decoupled-rl", skeletons=_nested(_table_of(DisCoSettings))),
+    "decoupled-gp": _table_of(DecoupledSettings, "decoupled-gp", skeletons=_nested(_table_of(GPSettings))),
+    "gp": _table_of(GPSettings, "gp"),
+    "bo": _table_of(BOSettings, "bo"),
+    "python": _table_of(PythonMethod, "python"),
 }
-TASKS: dict[str, type[Table]] = {
-    "bitstring": BitstringTable,
-    "regression": RegressionTable,
-    "problem": ProblemTable,
-    "tree": TreeTable,
-    "policy": PolicyTable,
-    "custom": CustomTable,
-    "python": PythonTable,
-}
+_RUN = _table_of(Plan, top=(int | None, None))
+_EXECUTOR = _table_of(ExecutorOptions)
 _TABLES = ("task", "method", "run", "executor")
-_BRANCHES = ("bool", "RacingTable")  # pydantic's names for what task.racing may be
-_OTHER_NAMES = {("method", "epsilon"): "risk_factor", ("method", "N"): "batch_size"}  # of the paper
+_OTHER_NAMES = {("method", "N"): "batch_size"}  # of the paper
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """A settings file that has been checked.
+    """The description of a run, as settings files, commands and functions of Python make it.
 
     Attributes:
-        task: one of the tables of TASKS.
-        method: settings of the method; None for the default of the task, or for one made in Python.
+        task: options of the task; the class has the name of its kind.
         plan: limits, seed and the rest of [run].
+        method: settings of the method; None for the preset of the task.
+        preset: "default" or "paper".
+        changes: of settings of the preset, as nested dictionaries.
         executor: where designs are evaluated.
         initial_designs: to evaluate first.
+        given: what was handed over in Python, such as a task or data, which no file can hold.
+        is_preset: whether the method is that of the preset, as the folder of a run has it written out.
     """
 
     task: Any
-    method: MethodSettings | None
     plan: Plan
-    executor: ExecutorTable
+    method: MethodSettings | None = None
+    preset: Preset = "default"
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    executor: ExecutorOptions = ExecutorOptions()
     initial_designs: tuple[Design, ...] = ()
+    given: Any = None
+    is_preset: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """Of the task."""
+        return kind_named(self.task.kind)
 
     def record(self) -> dict[str, Any]:
         """As nested dictionaries, with all defaults written out; `parse` gives equal settings back."""
         first = [design.to_json() for design in self.initial_designs]
+        task = {"kind": self.task.kind, **asdict(self.task)}
+        if self.given is not None:  # it cannot go on without what was handed over
+            task = {"kind": "python", "name": getattr(self.task, "name", self.task.kind)}
         made = {
-            "task": self.task.model_dump(),
+            "task": task,
             "run": {**self.plan.to_record(), **({"initial_designs": first} if first else {})},
-            "executor": self.executor.model_dump(),
+            "executor": asdict(self.executor),
         }
         if self.method is not None:
-            own: Any = self.method
-            made["method"] = {"kind": method_kind(own), **asdict(own)}
+            made["method"] = self.method_table(self.method)
+        elif self.preset != "default" or self.changes:
+            made["method"] = {"kind": "disco", "preset": self.preset, **self.changes}
         return made
+
+    def method_table(self, method: MethodSettings) -> dict[str, Any]:
+        """The table [method] for the method that is used: it names the preset if there is one."""
+        named = self.is_preset or (self.method is None and not self.changes) or self.preset != "default"
+        return method_record(method, self.preset if named else None)
 
     def with_limits(self, budget: int | None, time_limit: float | None) -> RunSettings:
         """The same with another budget or time limit, where given."""
-        limits = self.plan.limits
-        limits = replace(limits, budget=limits.budget if budget is None else budget)
-        limits = replace(limits, time_limit=limits.time_limit if time_limit is None else time_limit)
-        return replace(self, plan=replace(self.plan, limits=limits))
+        return replace(self, plan=self.plan.with_limits(budget, time_limit))
+
+
+def method_record(method: MethodSettings, preset: Preset | None = None) -> dict[str, Any]:
+    """A method as settings, with the name of its preset; one of one's own is named only."""
+    kind = method_kind(method)
+    own_proposers = isinstance(method, DisCoSettings) and bool(method.proposers)
+    if kind is None or own_proposers:
+        return {"kind": "python", "name": type(method).__name__}
+    named = {} if preset is None else {"preset": preset}
+    return {"kind": kind, **named, **_written(method)}
+
+
+def _written(settings: Any) -> dict[str, Any]:
+    """Settings as a file has them: `false` for a part that is None."""
+    found: dict[str, Any] = {}
+    for name, value in asdict(settings).items():
+        own = getattr(settings, name)
+        if name != "proposers":
+            found[name] = _written(own) if is_dataclass(own) else value
+    hints = get_type_hints(type(settings))
+    parts = {name for name, hint in hints.items() if any(is_dataclass(part) for part in get_args(hint))}
+    return {name: False if value is None and name in parts else value for name, value in found.items()}
 
 
 def read(path: Path, changes: Sequence[str] = ()) -> RunSettings:
     """Read a settings file and apply changes of the form "table.key=value"."""
     data = read_settings(path)
+    apply_changes(data, changes)
+    return parse(data, str(path))
+
+
+def apply_changes(data: dict[str, Any], changes: Sequence[str]) -> None:
+    """Apply changes of the form "table.key=value" to nested dictionaries."""
     for change in changes:
         _apply(data, change)
-    return parse(data, str(path))
 
 
 def parse(data: Mapping[str, Any], where: str = "settings") -> RunSettings:
@@ -280,77 +208,90 @@ def parse(data: Mapping[str, Any], where: str = "settings") -> RunSettings:
     for key in ("task", "run"):
         if key not in data:
             raise SettingsError(f"{where}: the table [{key}] is missing")
-    task = _checked(where, "task", _chosen(where, "task", data["task"], TASKS, None), data["task"])
-    run: Any = _checked(where, "run", RunTable, data["run"])
-    executor: Any = _checked(where, "executor", ExecutorTable, data.get("executor", {}))
-    method = _method(where, data["method"]) if "method" in data else None
+    kind = kind_named(data["task"].get("kind"), f"{where}: task.kind")
+    model = _table_of(kind.options, kind.name)
+    task = _built(where, "task", _checked(where, "task", model, data["task"]))
+    given = {key: value for key, value in data["run"].items() if key != "initial_designs"}
+    run = _checked(where, "run", _RUN, given)
+    run = run if getattr(run, "top", None) else run.model_copy(update={"top": kind.top})
+    plan = _built(where, "run", run)
+    executor = _built(where, "executor", _checked(where, "executor", _EXECUTOR, data.get("executor", {})))
+    method, preset, changes = _method(where, data.get("method", {}))
+    first = data["run"].get("initial_designs", [])
+    if not isinstance(first, list) or not all(isinstance(text, str) for text in first):
+        raise SettingsError(f"{where}: run.initial_designs must be a list of designs as JSON texts")
     try:
-        limits = Limits(run.budget, run.target, run.patience, run.time_limit)
-        own = run.model_dump(exclude={"budget", "target", "patience", "time_limit", "initial_designs"})
-        plan = Plan(limits, **{**own, "top": run.top or task.default_top})
-        first = tuple(Design.from_json(text) for text in run.initial_designs)
-    except (DeclarationError, InvalidDesignError) as error:
+        designs = tuple(Design.from_json(text) for text in first)
+    except InvalidDesignError as error:
         raise SettingsError(f"{where}: run.{error}") from None
-    return RunSettings(task, method, plan, executor, first)
+    named = method is not None and "preset" in data.get("method", {})
+    return RunSettings(task, plan, method, preset, changes, executor, designs, is_preset=named)
 
 
-def _method(where: str, data: Mapping[str, Any]) -> MethodSettings | None:
-    if data.get("kind", "disco") == "disco" and "preset" in data:
-        if data["preset"] not in PRESETS:
-            names = ", ".join(PRESETS)
-            raise SettingsError(f"{where}: method.preset must be one of {names}, got {data['preset']!r:.60}")
-        own = {key: value for key, value in data.items() if key not in ("kind", "preset") and value != {}}
-        if data["preset"] == "default" and not own:
-            return None
-        data = _merged(asdict(preset(data["preset"])), own)
-    model = _chosen(where, "method", data, _METHODS, "disco")
-    table = _checked(where, "method", model, data)
-    if isinstance(table, PythonMethodTable):
-        return None
-    built: MethodSettings = _built(where, "method", table)
-    return built
+def _method(where: str, data: Mapping[str, Any]) -> tuple[MethodSettings | None, Preset, dict[str, Any]]:
+    """The settings of a method, or None, a preset and changes of it."""
+    kind = data.get("kind", "disco")
+    preset: Any = data.get("preset", "default")
+    if preset not in PRESETS:
+        names = ", ".join(PRESETS)
+        raise SettingsError(f"{where}: method.preset must be one of {names}, got {preset!r:.60}")
+    own = {key: value for key, value in data.items() if key != "preset"}
+    if kind == "disco" and not _is_whole(own):
+        changes = {key: value for key, value in own.items() if key != "kind" and value != {}}
+        changed(named_preset(preset), changes, where)  # refuses what is no setting
+        return None, preset, changes
+    if kind not in _METHODS:
+        choices = [choice for choice in _METHODS if choice != "python"]
+        close = get_close_matches(kind, choices, 1) if isinstance(kind, str) else []
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise SettingsError(
+            f"{where}: method.kind must be one of {', '.join(choices)}, got {kind!r:.60}{hint}"
+        )
+    built = _built(where, "method", _checked(where, "method", _METHODS[kind], own))
+    return None if isinstance(built, PythonMethod) else built, preset, {}
+
+
+def _is_whole(table: Mapping[str, Any]) -> bool:
+    """Whether a table has all settings of DisCo, as the folder of a run does; else they change a preset."""
+    return all(own.name in table for own in fields(DisCoSettings) if own.name != "proposers")
+
+
+def changed(base: Any, changes: Mapping[str, Any], where: str = "settings") -> Any:
+    """Settings of DisCo with other values for some of them, also of the tables inside it."""
+    if not changes:
+        return base
+    data = _merged(_written(base), _named(where, "method", changes))
+    return _built(where, "method", _checked(where, "method", _METHODS["disco"], data))
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """A table with other values for some keys, also of the tables inside it."""
-    named = {_OTHER_NAMES.get(("method", key), key): value for key, value in changes.items()}
     inner = {
         key: _merged(base[key], value)
-        for key, value in named.items()
+        for key, value in changes.items()
         if isinstance(value, Mapping) and isinstance(base.get(key), Mapping)
     }
-    return {**base, **named, **inner}
+    return {**base, **changes, **inner}
 
 
 def _built(where: str, place: str, table: Table) -> Any:
     """The settings that a table stands for, those inside it first."""
-    own = {key: getattr(table, key) for key in type(table).model_fields if key != "kind"}
+    hints = get_type_hints(_SETTINGS_OF[type(table)])
+    known = {each.name for each in fields(_SETTINGS_OF[type(table)])}
+    own = {key: getattr(table, key) for key in type(table).model_fields if key in known}
     for key, value in own.items():
         if isinstance(value, Table):
             own[key] = _built(where, f"{place}.{key}", value)
+        elif value is False and any(is_dataclass(part) for part in get_args(hints[key])):
+            own[key] = None  # a part of the method that is off
     try:
         return _SETTINGS_OF[type(table)](**own)
     except DeclarationError as error:
         raise SettingsError(f"{where}: {place}.{error}") from None
 
 
-def _chosen(
-    where: str, name: str, data: Mapping[str, Any], models: Mapping[str, Any], default: str | None
-) -> Any:
-    kind = data.get("kind", default)
-    if not isinstance(kind, str) or kind not in models:
-        choices = [choice for choice in models if choice != "python"]
-        close = get_close_matches(kind, choices, 1) if isinstance(kind, str) else []
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        got = "nothing" if kind is None else f"{kind!r:.60}"
-        raise SettingsError(f"{where}: {name}.kind must be one of {', '.join(choices)}, got {got}{hint}")
-    return models[kind]
-
-
 def _checked(where: str, name: str, model: type[Table], data: Mapping[str, Any]) -> Table:
-    named = {_OTHER_NAMES.get((name, key), key): value for key, value in data.items()}
-    if len(named) < len(data):
-        raise SettingsError(f"{where}: {name} has a key and its other name; leave one of them out")
+    named = _named(where, name, data)
     try:
         # By way of JSON, where a list may become a tuple but a string never a number.
         return model.model_validate_json(json.dumps(named, default=repr))
@@ -358,6 +299,14 @@ def _checked(where: str, name: str, model: type[Table], data: Mapping[str, Any])
         raise SettingsError(f"{where}: {_first(error, name, model)}") from None
     except (ValueError, RecursionError, OverflowError) as error:
         raise SettingsError(f"{where}: {name} cannot be read: {type(error).__name__}") from None
+
+
+def _named(where: str, name: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """A table with the names of settings in place of those of the paper."""
+    named = {_OTHER_NAMES.get((name, key), key): value for key, value in data.items()}
+    if len(named) < len(data):
+        raise SettingsError(f"{where}: {name} has a key and its other name; leave one of them out")
+    return named
 
 
 def _first(error: ValidationError, name: str, model: type[Table]) -> str:
@@ -369,7 +318,7 @@ def _first(error: ValidationError, name: str, model: type[Table]) -> str:
 
 
 def _said(found: Any, name: str, model: type[Table]) -> str:
-    place = [str(part) for part in found["loc"] if part not in _BRANCHES]
+    place = [str(part) for part in found["loc"]]
     key = ".".join((name, *place))
     if found["type"] == "extra_forbidden":
         owner: Any = model

@@ -10,6 +10,7 @@ from typing import Any
 from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import is_number
 from discodso.base.errors import DeclarationError
+from discodso.run import loading  # noqa: F401  (who unpickles a task needs it to find the module of the objective)
 from discodso.space.design import DesignBatch
 from discodso.space.space import Space
 

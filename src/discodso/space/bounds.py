@@ -38,6 +38,8 @@ class Bounds(Rule):
 class FixedRanges(Bounds):
     """Every value may lie anywhere in the declared range of its token."""
 
+    sees_values = False
+
     def interval(self, prefix: Prefix) -> tuple[Floats, Floats]:
         """See `Bounds.interval`."""
         shape = (len(prefix), len(prefix.library))

@@ -9,8 +9,9 @@ A constraint of one's own is one small class with one vectorised method:
             mask[prefix.previous == inductor, inductor] = True
             return mask
 
-It sees the values chosen so far (`prefix.values`), not only the tokens. `discodso.testing.check_constraint`
-tries it on random prefixes. In a sequence the parent of a token is the token before it.
+It sees the values chosen so far (`prefix.values`), not only the tokens; one that does not look at them may declare
+`sees_values = False`. `discodso.testing.check_constraint` tries it on random prefixes. In a sequence the parent of
+a token is the token before it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,8 +33,21 @@ from discodso.space.tokens import Grammar, Library
 Names = str | Iterable[str]
 
 
-class Rule(ABC):  # noqa: B024 - its two kinds have an abstract method each
-    """What constraints and priors share: a name, and a check when the space is declared."""
+class Rule(ABC):  # noqa: B024 - its kinds have an abstract method each
+    """What constraints, priors and bounds share: a name, and a check when the space is declared.
+
+    Attributes:
+        sees_values: whether the answer may depend on the values of a prefix. A class that looks at tokens only may
+            say `sees_values = False`; methods then work on values without walking through every design. A subclass
+            says it again for itself, or counts as one that looks at values.
+    """
+
+    sees_values: ClassVar[bool] = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "sees_values" not in cls.__dict__:  # what a parent says of itself need not hold for its subclass
+            cls.sees_values = True
 
     @property
     def name(self) -> str:
@@ -184,6 +199,8 @@ class Length(Constraint):
     the fields only say them.
     """
 
+    sees_values = False
+
     minimum: int
     maximum: int
 
@@ -198,6 +215,8 @@ class Repeat(Constraint):
 
     Looks ahead: a token is forbidden as soon as taking it would leave too little room.
     """
+
+    sees_values = False
 
     tokens: Names
     at_least: int = 0
@@ -235,6 +254,8 @@ def Required(tokens: Names) -> Repeat:
 class NoNesting(Constraint):
     """No token of the family stands below another of it: the paper's trigonometry rule."""
 
+    sees_values = False
+
     tokens: Names
 
     def __post_init__(self) -> None:
@@ -253,6 +274,8 @@ class NoNesting(Constraint):
 @dataclass(frozen=True)
 class ForbiddenChild(Constraint):
     """None of `children` is a child of any of `parents`; in a sequence, none directly follows one."""
+
+    sees_values = False
 
     parents: Names
     children: Names
@@ -274,6 +297,8 @@ class ForbiddenChild(Constraint):
 @dataclass(frozen=True)
 class ForbiddenDescendant(Constraint):
     """None of `descendants` stands anywhere below any of `ancestors`; in a sequence, anywhere after one."""
+
+    sees_values = False
 
     ancestors: Names
     descendants: Names
@@ -297,6 +322,8 @@ class ForbiddenDescendant(Constraint):
 class ForbiddenSiblings(Constraint):
     """The two tokens of a pair are never neighbouring children of one parent, in either order."""
 
+    sees_values = False
+
     pairs: Iterable[Sequence[str]]
 
     def __post_init__(self) -> None:
@@ -316,6 +343,8 @@ class ForbiddenSiblings(Constraint):
 @dataclass(frozen=True)
 class InversePairs(Constraint):
     """Neither token of a pair is the child of the other: exp(log(x)) and log(exp(x)) are both x."""
+
+    sees_values = False
 
     pairs: Iterable[Sequence[str]]
 
@@ -338,6 +367,8 @@ class DifferentLeaves(Constraint):
 
     The appendix has it as "Constraint on discrete action tokens".
     """
+
+    sees_values = False
 
     def check(self, library: Library, grammar: Grammar) -> None:
         """See `Rule.check`."""
@@ -365,6 +396,8 @@ class SoftLength(Prior):
     the centre; a token that completes the design loses it on either side of the centre.
     """
 
+    sees_values = False
+
     centre: float
     spread: float
 
@@ -385,6 +418,8 @@ class SoftLength(Prior):
 @dataclass(frozen=True)
 class UniformArity(Prior):
     """Makes every arity equally likely for flat logits, however many tokens share it."""
+
+    sees_values = False
 
     def logits(self, prefix: Prefix) -> Floats:
         """See `Prior.logits`."""

@@ -70,7 +70,8 @@ def fill(space: Space, skeletons: DesignBatch, units: Floats) -> tuple[DesignBat
     feasible = np.ones(len(skeletons), np.bool_)
     for step in _walk(space, skeletons, values):
         own = units[step.rows, step.position]
-        inside = step.z_low + own * (step.z_high - step.z_low)
+        with np.errstate(invalid="ignore"):  # infinite ranges, whose units are the coordinates
+            inside = step.z_low + own * (step.z_high - step.z_low)
         z = np.where(step.finite, inside, np.minimum(np.maximum(own, step.z_low), step.z_high))
         value = library.coordinates.to_value(step.tokens, z)
         values[step.rows, step.position] = np.minimum(np.maximum(value, step.low), step.high)
@@ -132,9 +133,8 @@ def _walk(space: Space, designs: DesignBatch, values: Floats) -> Iterator[_Step]
 
 
 def _blind_to_values(space: Space) -> bool:
-    """Whether no rule looks at values, which is known of those that discodso has itself."""
-    own = all(type(rule).__module__ == Constraint.__module__ for rule in space.rules)
-    return own and space.has_fixed_ranges
+    """Whether no rule looks at values, as each declares, and no interval depends on them."""
+    return space.has_fixed_ranges and not any(rule.sees_values for rule in space.rules)
 
 
 def _designs(space: Space, skeletons: DesignBatch, values: Floats) -> DesignBatch:

@@ -6,17 +6,22 @@ R = 1/T sum_i 1[l_i = l*_i] (alpha + (1 - alpha) f(beta_i, beta*_i))
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import require_integer, require_number, require_one_of
+from discodso.run.kinds import Kind, Prepared
+from discodso.run.python_tasks import prepared
 from discodso.run.task import Task
-from discodso.space.design import Design, DesignBatch
+from discodso.space.design import DesignBatch
 from discodso.space.space import Space
 from discodso.space.tokens import FixedSequence, Token
+from discodso.tasks.bitstring_options import BitstringOptions
 
 
 def f1(x: Floats, target: Floats) -> Floats:
@@ -53,10 +58,6 @@ class Bitstring:
         rewards: Floats = share.mean(axis=1)
         return rewards
 
-    def solution(self) -> Design:
-        """The design of reward 1."""
-        return Design(tuple("01"[bit] for bit in self.bits), tuple(float(beta) for beta in self.betas))
-
 
 def bitstring(length: int = 10, alpha: float = 0.9, objective: str = "f1", seed: int = 0) -> Task:
     """The task for a seed, which decides the hidden bits and betas (the latter uniform in [0, 1]).
@@ -77,3 +78,26 @@ def bitstring(length: int = 10, alpha: float = 0.9, objective: str = "f1", seed:
     return Task(
         space, batch_objective=problem, worst_reward=0.0, name=f"bitstring-{length}-{alpha:g}-{objective}"
     )
+
+
+def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
+    own: BitstringOptions = settings.task
+    seed = settings.plan.seed if own.solution is None else own.solution
+    return prepared(settings, bitstring(own.length, own.alpha, own.objective, seed))
+
+
+KIND = Kind(
+    options=BitstringOptions,
+    prepare=_prepare,
+    title=lambda task, ending: (
+        f"Bitstring of {task.get('length')}, {task.get('objective')}, α = {task.get('alpha')}"
+    ),
+    template="""# The paper's parameterised bitstring: hidden bits, each with a hidden number.
+
+[task]
+kind = "bitstring"
+length = 10
+alpha = 0.9                # weight of the bits against the numbers
+objective = "f1"           # f1 has many local maxima, f2 jumps
+""",
+)

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees import decision, leaf
 
-from discodso import DisCoSettings, PolicySettings, search
+from discodso import DisCoSettings, NetworkSettings, search
 from discodso.base.errors import DeclarationError
-from discodso.baselines.random_search import UniformProposer
+from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
 from discodso.run.evaluation import Evaluator
 from discodso.tasks.policies.environments import Interface, describe
 from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.objective import RememberingTreeObjective, TreeObjective
-from discodso.tasks.policies.racing import Best, Racing, Standings, alike
+from discodso.tasks.policies.racing import Best, Racing, Standings
 from discodso.tasks.policies.simulators import Forest
 from discodso.tasks.policies.tree import Environment
 from discodso.tasks.policies.tree_policy import TreePolicy
@@ -38,11 +38,11 @@ INTERFACE = Interface(
 )
 SPACE = tree_space(INTERFACE, max_nodes=15)
 SEEDS = range(2**20, 2**20 + 2**10)
-METHOD = DisCoSettings(batch_size=40, policy=PolicySettings(units=4))
+METHOD = DisCoSettings(batch_size=40, network=NetworkSettings(units=4))
 
 
 def designs_of(count, seed=0, space=SPACE):
-    return sample(space, UniformProposer(space), count, np.random.default_rng(seed)).designs
+    return sample(space, UniformStepper(space), count, np.random.default_rng(seed)).designs
 
 
 def call_seeds_of(count, seed=0):
@@ -278,8 +278,6 @@ def test_rounds_grow_to_the_number_of_episodes():
         ({"places": -1}, "racing: places must be an integer >= 0"),
         ({"settled": 1}, "racing: settled must be an integer >= 2"),
         ({"slack": -0.1}, "racing: slack must be a finite number >= 0"),
-        ({"alike": -1}, "racing: alike must be an integer >= 0"),
-        ({"alike": 9}, "racing: alike must be 0 unless there are places, got 9"),
     ],
 )
 def test_racing_that_makes_no_sense_is_refused(settings, message):
@@ -388,29 +386,6 @@ def test_luck_that_all_share_decides_no_race(standings):
     runner = Imagined(np.arange(20.0), noise=5000)
     objective = TreeObjective(INTERFACE, SPACE, runner, SEEDS, 80, racing, True, standings)
     assert objective(designs_of(20, 0), call_seeds_of(20, 0)).cost == 5 * 80 + 15 * 10
-
-
-def test_who_does_as_the_best_do_is_cut_unless_it_is_shorter():
-    racing = replace(LINED, alike=40)
-    designs = designs_of(40, 0)
-    short, long = np.argsort(designs.lengths, kind="stable")[[0, -1]].tolist()
-    assert designs.lengths[short] < designs.lengths[long]
-    for first, then, episodes in ((long, long, 40), (short, long, 40), (long, short, 80)):
-        standings = Standings(5, 80)
-        runners = [Imagined(np.array([7.0]), noise=50) for _ in range(2)]
-        for batch, (row, runner) in enumerate(zip((first, then), runners, strict=True)):
-            objective = RememberingTreeObjective(INTERFACE, SPACE, runner, SEEDS, 80, racing, True, standings)
-            measured = objective(designs.select([row]), call_seeds_of(1, batch))
-        assert [runner.episodes for runner in runners] == [80, episodes]
-        assert standings.best(9).nodes.tolist() == [min(designs.lengths[[first, then]])]
-        assert measured.weights.tolist() == [episodes]
-
-
-def test_of_trees_alike_in_a_batch_the_shortest_goes_on():
-    returns = np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 3.0], [1.0, 2.0], [4.0, 4.0], [4.0, 4.0]])
-    nodes = np.array([9, 5, 9, 5, 3, 7])
-    best, sizes = np.array([[4.0, 4.0], [1.0, 3.0], [1.0, 3.0]]), np.array([5, 11, 13])
-    assert alike(returns, nodes, best, sizes).tolist() == [True, False, False, True, False, True]
 
 
 def test_a_line_needs_common_episodes():

@@ -80,7 +80,7 @@ def test_the_play_command(tmp_path) -> None:
 
 def test_the_policy_command(tmp_path) -> None:
     out = tmp_path / "run"
-    command = ["policy", "CartPole-v1", "--calls", "200", "--episodes", "5", "--out", str(out)]
+    command = ["policy", "CartPole-v1", "--budget", "200", "--episodes", "5", "--out", str(out)]
     shown = runner.invoke(app, command)
     assert shown.exit_code == 0, shown.output
     assert "test mean" in shown.stdout
@@ -113,6 +113,6 @@ def test_mistakes_are_one_line(arguments: list[str], words: str, capsys) -> None
 def test_a_folder_in_use_is_refused_before_the_search(tmp_path, capsys) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(SystemExit):
-        main(["policy", "CartPole-v1", "--calls", "1000000", "--out", str(tmp_path)])
+        main(["policy", "CartPole-v1", "--budget", "1000000", "--out", str(tmp_path)])
     assert "not empty" in capsys.readouterr().err
     assert (tmp_path / "file").read_text() == "mine"

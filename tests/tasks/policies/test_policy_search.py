@@ -14,21 +14,20 @@ from killing import comparable
 from discodso import (
     DisCoSettings,
     FileError,
+    NetworkSettings,
     PolicySearch,
-    PolicySettings,
     StopReason,
     TreePolicy,
-    resume_policy,
+    resume,
     search_policy,
 )
 from discodso.base.errors import DiscodsoError
-from discodso.disco.restarts import RestartSettings
+from discodso.disco.settings import RestartSettings
 from discodso.run.folder import designs_of
 from discodso.tasks.policies.environments import as_environment, describe
 from discodso.tasks.policies.episodes import open_runner
+from discodso.tasks.policies.kind import default_settings
 from discodso.tasks.policies.policy_choice import _round
-from discodso.tasks.policies.policy_search import tuned_settings
-from discodso.tasks.policies.racing import Racing
 from discodso.tasks.policies.tree_space import search_seeds, tree_space, validation_seeds
 from discodso.tasks.policies.trimming import trim
 
@@ -37,7 +36,7 @@ METHOD = DisCoSettings(batch_size=100)
 
 @pytest.fixture(scope="module")
 def found() -> PolicySearch:
-    return search_policy("CartPole-v1", calls=600, episodes=10, seed=3)
+    return search_policy("CartPole-v1", budget=600, episodes=10, seed=3)
 
 
 def test_the_test_score_is_the_return_on_the_test_seeds(found: PolicySearch) -> None:
@@ -73,7 +72,7 @@ def test_the_winner_is_chosen_on_fresh_episodes(found: PolicySearch) -> None:
 
 @pytest.mark.parametrize(("episodes", "expected"), [(30, 300), (200, 2000), (450, 2000)])
 def test_many_episodes_for_a_call_do_not_make_the_choice_long(episodes: int, expected: int) -> None:
-    found = search_policy("MountainCar-v0", calls=100, episodes=episodes, seed=0, test_seeds=range(3))
+    found = search_policy("MountainCar-v0", budget=100, episodes=episodes, seed=0, test_seeds=range(3))
     assert {candidate.episodes for candidate in found.candidates} == {expected}
 
 
@@ -85,11 +84,11 @@ def test_after_a_long_search_the_choice_takes_its_time(episodes: int, spent: flo
 
 
 def test_calls_and_episodes_are_counted() -> None:
-    whole = search_policy("MountainCar-v0", calls=150, episodes=7, seed=0, racing=False)
+    whole = search_policy("MountainCar-v0", budget=150, episodes=7, seed=0, racing=False)
     assert whole.calls == 150
     assert whole.episodes == 150 * 7
     assert [row.cost for row in whole.search.history] == [*range(140, 1050, 140), 1050]  # batches of 20
-    raced = search_policy("CartPole-v1", calls=150, episodes=50, seed=0, racing=Racing(share=0.1))
+    raced = search_policy("CartPole-v1", budget=150, episodes=50, seed=0, racing=True)
     assert 150 * 4 <= raced.episodes < 150 * 50
 
 
@@ -97,30 +96,33 @@ def test_calls_and_episodes_are_counted() -> None:
     ("calls", "batch"), [(100, 20), (6000, 30), (20_000, 100), (10**6, 100), (None, 100)]
 )
 def test_few_calls_have_small_batches(calls: int | None, batch: int) -> None:
-    assert tuned_settings(calls=calls).batch_size == batch
-    assert tuned_settings(common_episodes=True, calls=calls).batch_size == 100
+    assert default_settings(budget=calls).batch_size == batch
+    assert default_settings(common_episodes=True, budget=calls).batch_size == 100
 
 
 def test_a_raised_budget_leaves_the_batches_as_they_were(tmp_path) -> None:
     own = {"episodes": 2, "racing": False, "test_seeds": range(3)}
-    search_policy("MountainCar-v0", calls=100, **own, out=tmp_path / "run")
-    again = resume_policy(tmp_path / "run", calls=4_400)  # a search that began with these would have 22
+    search_policy("MountainCar-v0", budget=100, **own, out=tmp_path / "run")
+    again = resume(tmp_path / "run", budget=4_400)  # a search that began with these would have 22
     assert {row.calls % 20 for row in again.search.history} == {0}
     assert len(again.search.history) == 220
 
 
 def test_the_same_seed_gives_the_same_policy_for_any_number_of_workers(found: PolicySearch) -> None:
-    again = search_policy("CartPole-v1", calls=600, episodes=10, seed=3, workers=2)
+    again = search_policy("CartPole-v1", budget=600, episodes=10, seed=3, workers=2)
     assert again.policy == found.policy
     assert [replace(row, seconds=0) for row in again.search.history] == [
         replace(row, seconds=0) for row in found.search.history
     ]
-    other = search_policy("CartPole-v1", calls=600, episodes=10, seed=4)
+    other = search_policy("CartPole-v1", budget=600, episodes=10, seed=4)
     assert other.search.top != found.search.top
 
 
 def test_restarts_share_the_budget_and_the_ranking() -> None:
-    found = search_policy("MountainCar-v0", calls=1000, episodes=5, seed=0, restart_after=200)
+    restarts = RestartSettings(batches=10, patience=0.0, least_gain=0.005)
+    method = replace(default_settings(budget=1000), restarts=restarts)
+    found = search_policy("MountainCar-v0", budget=1000, episodes=5, seed=0, method=method)
+    assert any(row.restarted for row in found.search.history)
     calls = [row.calls for row in found.search.history]
     assert calls == sorted(set(calls))
     assert calls[-1] == 1000
@@ -128,7 +130,7 @@ def test_restarts_share_the_budget_and_the_ranking() -> None:
     costs = [row.cost for row in found.search.history]
     assert costs == sorted(costs)
     assert found.search.stop is StopReason.BUDGET
-    without = search_policy("MountainCar-v0", calls=1000, episodes=5, seed=0)
+    without = search_policy("MountainCar-v0", budget=1000, episodes=5, seed=0)
     assert without.search.top != found.search.top
     rewards = [scored.reward for scored in found.search.top]
     assert rewards == sorted(rewards, reverse=True)
@@ -142,69 +144,47 @@ def test_a_search_starts_from_the_best_trees_of_earlier_ones(tmp_path) -> None:
     earlier = [tmp_path / "a", tmp_path / "b"]
     best = max(
         search_policy(
-            "MountainCar-v0", calls=400, out=folder, **own, method=DisCoSettings(batch_size=size)
+            "MountainCar-v0", budget=400, out=folder, **own, method=DisCoSettings(batch_size=size)
         ).search.best.reward
         for folder, size in zip(earlier, (40, 50), strict=True)
     )
     more = {"start_from": earlier, "out": tmp_path / "c", "method": DisCoSettings(batch_size=200)}
-    found = search_policy("MountainCar-v0", calls=200, **own, **more)
+    found = search_policy("MountainCar-v0", budget=200, **own, **more)
     assert found.search.best.reward == pytest.approx(best)
     narrow = {
         "ranges": {"position": (-0.4, 0.1)},
         "start_from": earlier[:1],
         "method": DisCoSettings(batch_size=100),
     }
-    moved = search_policy("MountainCar-v0", calls=100, **own, **narrow)  # thresholds outside move to the ends
+    moved = search_policy(
+        "MountainCar-v0", budget=100, **own, **narrow
+    )  # thresholds outside move to the ends
     assert {len(scored.design) for scored in moved.search.top} & {
         len(design) for design in designs_of(earlier[0])
     }
     for folder in earlier:
         (folder / "top.json").unlink()
-    whole = resume_policy(tmp_path / "c", calls=600)
+    whole = resume(tmp_path / "c", budget=600)
     assert whole.search.best.reward >= found.search.best.reward
     with pytest.raises(FileError, match=r"no designs to start from: its top\.json is missing or empty"):
-        search_policy("MountainCar-v0", calls=200, **own, start_from=earlier)
+        search_policy("MountainCar-v0", budget=200, **own, start_from=earlier)
     with pytest.raises(DiscodsoError, match="c is a run of MountainCar-v0, not of CartPole-v1"):
-        search_policy("CartPole-v1", calls=200, **own, start_from=[tmp_path / "c"])
+        search_policy("CartPole-v1", budget=200, **own, start_from=[tmp_path / "c"])
     with pytest.raises(DiscodsoError, match="start_from must be a list of folders"):
-        search_policy("MountainCar-v0", calls=200, **own, start_from=tmp_path / "c")
-
-
-def test_with_restarts_races_are_patient_with_trees_that_are_not_the_best_yet() -> None:
-    """Until the first restart only the races differ, which keep 50 of the run instead of ten."""
-    own = {"calls": 600, "episodes": 40, "seed": 0, "common_episodes": True, "test_seeds": range(3)}
-    found = search_policy("MountainCar-v0", **own, restart_after=10_000)
-    patient = Racing(margin=0.3, places=50, slack=1.0, alike=64, share=0.2)
-    same = search_policy("MountainCar-v0", **own, racing=patient)
-    assert (found.search.top, found.episodes) == (same.search.top, same.episodes)
-    assert search_policy("MountainCar-v0", **own).episodes < found.episodes
-
-
-def test_tiny_gains_do_not_keep_a_start_going(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What counts as tiny is half a percent of what the start has gained; if it were nearly all, there would be
-    more starts."""
-    own = {"calls": 1500, "episodes": 5, "seed": 1, "racing": False, "test_seeds": range(3)}
-    found = search_policy("MountainCar-v0", **own, restart_after=200)
-    method = RestartSettings(tuned_settings(calls=1500), 200, recheck=True, least_gain=0.005)
-    assert found.search.top == search_policy("MountainCar-v0", **own, method=method).search.top
-    monkeypatch.setattr("discodso.tasks.policies.policy_search._LEAST_GAIN", 0.9)
-    other = search_policy("MountainCar-v0", **own, restart_after=200)
-    assert sum(row.restarted for row in other.search.history) > sum(
-        row.restarted for row in found.search.history
-    )
+        search_policy("MountainCar-v0", budget=200, **own, start_from=tmp_path / "c")
 
 
 def test_a_target_ends_the_search() -> None:
-    found = search_policy("CartPole-v1", calls=5000, episodes=5, seed=0, target=30)
+    found = search_policy("CartPole-v1", budget=5000, episodes=5, seed=0, target=30)
     assert found.search.stop is StopReason.TARGET
     assert found.calls < 5000
 
 
 def test_the_paper_preset_has_no_racing_and_the_paper_settings() -> None:
-    found = search_policy("MountainCar-v0", calls=100, episodes=4, preset="paper")
+    found = search_policy("MountainCar-v0", budget=100, episodes=4, preset="paper")
     assert found.episodes == 400
-    by_hand = DisCoSettings(policy=PolicySettings(shift=0.5))
-    named = search_policy("MountainCar-v0", calls=100, episodes=4, preset="paper", method=by_hand)
+    by_hand = DisCoSettings(network=NetworkSettings(shift=0.5))
+    named = search_policy("MountainCar-v0", budget=100, episodes=4, preset="paper", method=by_hand)
     assert named.search.top == found.search.top
 
 
@@ -216,7 +196,7 @@ def test_designs_obey_the_three_constraints(found: PolicySearch) -> None:
 
 def test_given_ranges_hold_the_thresholds() -> None:
     ranges = {"angle": (0.01, 0.02), "1": (0.1, 0.2)}
-    found = search_policy("CartPole-v1", calls=200, episodes=3, ranges=ranges)
+    found = search_policy("CartPole-v1", budget=200, episodes=3, ranges=ranges)
     assert found.interface.ranges[2] == (0.01, 0.02)
     assert found.interface.sources[1:3] == ("given", "given")
     for scored in found.search.top:
@@ -230,7 +210,7 @@ def test_given_ranges_hold_the_thresholds() -> None:
 def test_probed_ranges_hold_the_thresholds_and_are_resumed(tmp_path) -> None:
     found = search_policy(
         "MountainCar-v0",
-        calls=100,
+        budget=100,
         episodes=2,
         probe_ranges=True,
         ranges={"0": (-1, 0)},
@@ -239,17 +219,17 @@ def test_probed_ranges_hold_the_thresholds_and_are_resumed(tmp_path) -> None:
     assert found.interface.sources == ("given", "probed")
     low, high = found.interface.ranges[1]
     assert -0.07 < low < high < 0.07  # the declared bounds
-    again = resume_policy(tmp_path / "run", calls=200)
+    again = resume(tmp_path / "run", budget=200)
     assert again.interface == found.interface
     for scored in again.search.top:
         assert all(low <= value <= high for name, value in scored.design if name == "velocity <")
 
 
 def test_a_preferred_size_is_where_trees_begin_and_is_resumed(tmp_path) -> None:
-    def sizes(folder: str, nodes: int | None, preset: str = "tuned") -> list[int]:
+    def sizes(folder: str, nodes: int | None, preset: str = "default") -> list[int]:
         found = search_policy(
             "CartPole-v1",
-            calls=100,
+            budget=100,
             episodes=2,
             typical_nodes=nodes,
             preset=preset,
@@ -265,10 +245,10 @@ def test_a_preferred_size_is_where_trees_begin_and_is_resumed(tmp_path) -> None:
     assert sizes("none", 0) != sizes("preset", None)  # which has a size that it prefers
     assert sizes("paper", 0, "paper") == sizes("paper-preset", None, "paper")  # which has none
     assert "typical_nodes = 5" in (tmp_path / "small" / "settings.toml").read_text()
-    again = resume_policy(tmp_path / "small", calls=200)
+    again = resume(tmp_path / "small", budget=200)
     once = search_policy(
         "CartPole-v1",
-        calls=200,
+        budget=200,
         episodes=2,
         typical_nodes=5,
         racing=False,
@@ -280,7 +260,7 @@ def test_a_preferred_size_is_where_trees_begin_and_is_resumed(tmp_path) -> None:
 def test_environments_with_arguments() -> None:
     found = search_policy(
         "CartPole-v1",
-        calls=100,
+        budget=100,
         episodes=2,
         arguments={"sutton_barto_reward": True},
         test_seeds=range(5),
@@ -292,7 +272,7 @@ def test_environments_with_arguments() -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"calls": 0}, "calls"),
+        ({"budget": 0}, "budget"),
         ({"episodes": 1}, "episodes"),
         ({"max_nodes": 2}, "max_nodes"),
         ({"typical_nodes": 2}, "typical_nodes must be 3 or more, or 0"),
@@ -300,7 +280,6 @@ def test_environments_with_arguments() -> None:
         ({"workers": 0}, "workers"),
         ({"preset": "best"}, "preset"),
         ({"racing": "yes"}, "racing"),
-        ({"restart_after": 0}, "restart_after"),
         ({"ranges": {"tail": (0, 1)}}, "tail"),
         ({"ranges": {"angle": (1, 0)}}, "angle"),
         ({"test_seeds": [1]}, "test_seeds"),
@@ -309,13 +288,13 @@ def test_environments_with_arguments() -> None:
 )
 def test_mistakes_are_one_line(wrong: dict[str, object], words: str) -> None:
     with pytest.raises(DiscodsoError, match=words) as caught:
-        search_policy("CartPole-v1", **{"calls": 100, "episodes": 2, **wrong})  # type: ignore[arg-type]
+        search_policy("CartPole-v1", **{"budget": 100, "episodes": 2, **wrong})  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
 
 
 def test_the_folder_has_policy_picture_figures_and_history(found: PolicySearch, tmp_path) -> None:
     folder = tmp_path / "new" / "run"
-    kept = search_policy("CartPole-v1", calls=600, episodes=10, seed=3, out=folder)
+    kept = search_policy("CartPole-v1", budget=600, episodes=10, seed=3, out=folder)
     assert comparable(kept) == comparable(found)
     assert TreePolicy.load(folder / "policy.json") == found.policy
     assert TreePolicy.load(folder / "policy.json").feature_names == found.policy.feature_names
@@ -331,12 +310,12 @@ def test_the_folder_has_policy_picture_figures_and_history(found: PolicySearch, 
     assert (folder / "tree.png").read_bytes().startswith(b"\x89PNG")
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     with pytest.raises(FileError, match="already holds a run"):
-        search_policy("CartPole-v1", calls=600, episodes=10, seed=4, out=folder)
+        search_policy("CartPole-v1", budget=600, episodes=10, seed=4, out=folder)
     assert before == {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
 def test_cartpole_is_solved() -> None:
-    found = search_policy("CartPole-v1", calls=5000, seed=0, target=500)
+    found = search_policy("CartPole-v1", budget=5000, seed=0, target=500)
     assert found.test_mean > 499  # it ends with the first tree that solves all its 100 episodes
 
 
@@ -370,10 +349,12 @@ def test_trimming_keeps_what_earns_something() -> None:
 
 
 def test_the_paper_preset_leaves_the_winner_as_it_was_found() -> None:
-    found = search_policy("CartPole-v1", calls=300, episodes=10, seed=1, preset="paper", test_seeds=range(10))
+    found = search_policy(
+        "CartPole-v1", budget=300, episodes=10, seed=1, preset="paper", test_seeds=range(10)
+    )
     assert found.policy == found.candidates[0].policy
     trimmed = search_policy(
-        "CartPole-v1", calls=300, episodes=10, seed=1, preset="paper", test_seeds=range(10), trim=True
+        "CartPole-v1", budget=300, episodes=10, seed=1, preset="paper", test_seeds=range(10), trim=True
     )
     assert len(trimmed.policy) <= len(found.policy)
     assert trimmed.candidates == found.candidates
@@ -382,7 +363,7 @@ def test_the_paper_preset_leaves_the_winner_as_it_was_found() -> None:
 
 def test_over_common_episodes_a_tree_that_is_met_again_keeps_its_reward():
     found = search_policy(
-        "MountainCar-v0", calls=3000, episodes=100, common_episodes=True, seed=0, test_seeds=range(3)
+        "MountainCar-v0", budget=3000, episodes=100, common_episodes=True, seed=0, test_seeds=range(3)
     )
     best = [row.best for row in found.search.history]
     assert best == sorted(best)

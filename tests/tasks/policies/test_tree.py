@@ -86,26 +86,13 @@ def test_observations_that_do_not_fit_are_refused(call, message):
 # ------------------------------------------------------------------------------------- shape
 
 
-def test_depths_parents_and_subtrees_of_an_example():
+def test_depths_and_parents_of_an_example():
     policy = tree(EXAMPLE)
     assert len(policy) == 9
     assert policy.depth == 3
     assert policy.depths() == (0, 1, 2, 2, 1, 2, 2, 3, 3)
     assert policy.parents() == (-1, 0, 1, 1, 0, 4, 4, 6, 6)
-    assert policy.subtree(4).to_dict() == EXAMPLE["right"]
-    assert policy.subtree(0) == policy
     assert tree(1).depth == 0
-
-
-@given(any_tree())
-def test_every_subtree_is_the_part_of_the_dictionary(policy):
-    def parts(data):
-        yield data
-        if "left" in data:
-            yield from parts(data["left"])
-            yield from parts(data["right"])
-
-    assert [policy.subtree(node).to_dict() for node in range(len(policy))] == list(parts(policy.to_dict()))
 
 
 def test_equality_and_hash_are_of_the_nodes_and_not_of_the_names():

@@ -12,12 +12,14 @@ import matplotlib
 import numpy as np
 import pytest
 from control_trees import chain, complete_tree, random_tree
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, PathPatch
+from matplotlib.text import Text
 
 from discodso.base.errors import DeclarationError
 from discodso.tasks.policies import tree_picture as picture
-from discodso.tasks.policies.tree_picture import bounding_boxes, draw, figure
+from discodso.tasks.policies.tree_picture import draw, figure
 from discodso.tasks.policies.tree_policy import TreePolicy
 
 LONG_FEATURES = (
@@ -42,6 +44,21 @@ def shares_of(policy: TreePolicy, rng: np.random.Generator) -> np.ndarray:
             shares[node + 1] = shares[node] * rng.choice([0.0, 1.0, rng.random(), rng.random()])
             shares[jump] = shares[node] - shares[node + 1]
     return shares
+
+
+def bounding_boxes(made: Figure) -> dict[str, tuple[float, float, float, float]]:
+    """Left, bottom, right and top in points of all boxes and lines of text of a figure, y upwards.
+
+    By id: "node-3" is a box, "words-3-0" the first line in it, "answer-3" the yes or no above it.
+    """
+    canvas = FigureCanvasAgg(made)
+    renderer, scale = canvas.get_renderer(), 72 / made.dpi
+    found = {}
+    for artist in made.get_children():
+        if artist.get_gid() and isinstance(artist, (FancyBboxPatch, Text)):
+            box = artist.get_window_extent(renderer)
+            found[str(artist.get_gid())] = (box.x0 * scale, box.y0 * scale, box.x1 * scale, box.y1 * scale)
+    return found
 
 
 def overlap(a, b, slack=0.0):

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from discodso import Design, InvalidDesignError
 from discodso.base.errors import DeclarationError
-from discodso.baselines.random_search import UniformProposer
+from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
-from discodso.tasks.regression import _vector_math
-from discodso.tasks.regression import expression_export as export
+from discodso.tasks.regression import _vector_math, export
 from discodso.tasks.regression.evaluator import Program
+from discodso.tasks.regression.export.source import identifiers
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.expression_space import RegressionSpace
 from discodso.tasks.regression.operators import OPERATORS, Operator, operators_named
@@ -30,7 +30,7 @@ COLUMNS = ("speed", "mass", "x 3")
 
 def random_expressions(count, seed, space=EVERYTHING):
     built = space.build(3)
-    drawn = sample(built, UniformProposer(built), count, np.random.default_rng(seed)).designs
+    drawn = sample(built, UniformStepper(built), count, np.random.default_rng(seed)).designs
     return built, drawn
 
 
@@ -226,7 +226,7 @@ def test_names_that_would_break_out_of_the_source_are_made_harmless():
     expression = Expression(Design.of("add", "x1", "add", "x5", "x6"), names)
     compile(export.python_source(expression), "generated", "exec")
     assert export.c_source(expression).count("*/") == 1
-    assert len(set(export.identifiers(names))) == len(names)
+    assert len(set(identifiers(names))) == len(names)
 
 
 def cube_root(x):
@@ -240,7 +240,7 @@ def test_operators_of_ones_own():
         2
     )
     program = Program.of(space.library, (root, middle))
-    drawn = sample(space, UniformProposer(space), 300, np.random.default_rng(0)).designs
+    drawn = sample(space, UniformStepper(space), 300, np.random.default_rng(0)).designs
     X = np.random.default_rng(1).normal(size=(200, 2))
     y, weights, columns = X[:, 0], np.full(200, 1 / 200), np.ascontiguousarray(X.T)
     values = program.predict(drawn, columns)
@@ -311,3 +311,14 @@ def test_designs_that_are_no_expression_are_refused(design):
 def test_bad_operators_are_refused(names):
     with pytest.raises(DeclarationError):
         operators_named(names)
+
+
+def test_every_format_by_its_name():
+    expression = Expression.parse("2 * x1 + sin(x2)", ("x1", "x2"))
+    assert set(export.FORMATS) == {"text", "latex", "mathml", "python", "c", "sympy", "numpy", "torch"}
+    for form in ("text", "latex", "mathml", "python", "c"):
+        assert isinstance(export.export(expression, form), str)
+    assert export.export(expression, "text") == "2 * x1 + sin(x2)"
+    assert export.export(expression, "numpy")(1.5, 0.0) == 3
+    with pytest.raises(DeclarationError, match="form"):
+        export.export(expression, "fortran")

@@ -15,17 +15,17 @@ from discodso import (
     Design,
     DisCoSettings,
     EvaluationError,
-    PolicySettings,
+    NetworkSettings,
     StopReason,
     Task,
     resume,
     search,
 )
 from discodso.baselines.random_search import RandomSettings
-from discodso.disco.restarts import RestartSettings
+from discodso.disco.settings import ArchiveSettings, RestartSettings, TaskRefinementSettings
 from discodso.run.executors.kinds import make_executor
 from discodso.run.task import Refined
-from discodso.tasks.regression import expression_export as export
+from discodso.tasks.regression import export
 from discodso.tasks.regression.evaluator import Program, jacobian
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace, regression_task
@@ -67,7 +67,7 @@ def differences(expression, k, size):
 
 def test_slopes_of_sampled_expressions_are_those_of_differences():
     space = RegressionSpace(library=("add", "sub", "mul", "div", "sin", "cos", "tanh", "const")).build(2)
-    designs = DisCoSettings(policy=PolicySettings(units=4)).build(space, 0).ask(60)
+    designs = DisCoSettings(network=NetworkSettings(units=4)).build(space, 0).ask(60)
     compared = 0
     for design in designs:
         expression = Expression(design, ("x1", "x2"))
@@ -156,7 +156,10 @@ def halfway(designs, allowed):
 
 TASK = Task(mixed_sequence(), objective, refine=halfway)
 SMALL = DisCoSettings(
-    batch_size=50, queue_size=5, task_refinement=0.1, refine_calls=3, policy=PolicySettings(units=8)
+    batch_size=50,
+    archive=ArchiveSettings(size=5),
+    task_refinement=TaskRefinementSettings(share=0.1, calls=3),
+    network=NetworkSettings(units=8),
 )
 
 
@@ -180,13 +183,14 @@ def test_refined_designs_are_counted_ranked_and_told():
     assert all(any(v is not None for v in designs[row].values) for row in rows.tolist())
 
 
-@pytest.mark.parametrize("overlap", [False, True])
-@pytest.mark.parametrize("method", [SMALL, RestartSettings(SMALL, 120)], ids=["disco", "restarting"])
-def test_a_refining_run_goes_on_with_a_larger_budget(tmp_path, method, overlap):
-    whole = comparable(search(TASK, budget=400, seed=3, method=method, overlap=overlap))
+@pytest.mark.parametrize(
+    "method", [SMALL, replace(SMALL, restarts=RestartSettings(batches=2))], ids=["disco", "restarting"]
+)
+def test_a_refining_run_goes_on_with_a_larger_budget(tmp_path, method):
+    whole = comparable(search(TASK, budget=400, seed=3, method=method))
     for budget in (40, 50, 57, 59, 120, 223):  # within a batch, at its end, while it is refined, after that
         folder = tmp_path / str(budget)
-        first = search(TASK, budget=budget, seed=3, method=method, overlap=overlap, out=folder)
+        first = search(TASK, budget=budget, seed=3, method=method, out=folder)
         assert first.calls == budget
         own = None if method is SMALL else method
         assert comparable(resume(folder, task=TASK, method=own)) == comparable(first)

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from discodso import DeclarationError, Design, search
-from discodso.baselines.random_search import RandomSettings, UniformProposer
+from discodso.baselines.random_search import RandomSettings, UniformStepper
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.sampling import sample
-from discodso.reproduce.regression_runs import Run, execute, execute_all, read_records, runs_of, table
+from discodso.disco.settings import LearnerSettings
+from discodso.reproduce.regression_runs import Trial, execute, execute_all, read_records, runs_of, table
 from discodso.run.executors.kinds import Threads
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import Expression
@@ -115,7 +116,12 @@ def test_the_task_passes_the_checks_and_can_be_learned():
     X, y = data()
     task = regression_task(X, y)
     check_task(task)
-    result = search(task, budget=10_000, seed=0, method=DisCoSettings(batch_size=200, learning_rate=0.005))
+    result = search(
+        task,
+        budget=10_000,
+        seed=0,
+        method=DisCoSettings(batch_size=200, learner=LearnerSettings(learning_rate=0.005)),
+    )
     assert result.best.reward > search(task, budget=200, seed=0, method=RandomSettings()).best.reward
     first, last = (
         np.mean([row.mean for row in result.history[part]]) for part in (slice(5), slice(-5, None))
@@ -140,7 +146,7 @@ def test_switchable_constraints():
         max_constants=2,
         const_range=(0.5, 2.0),
     ).build(2)
-    drawn = sample(strict, UniformProposer(strict), 400, np.random.default_rng(0)).designs
+    drawn = sample(strict, UniformStepper(strict), 400, np.random.default_rng(0)).designs
     for design in drawn:
         assert {"x1", "x2"} & set(design.tokens)
         assert design.tokens.count("const") <= 2
@@ -205,7 +211,7 @@ def test_scaled_rewards_are_those_of_the_best_line(own):
     )
     fit = task.batch_objective
     scaled = Fit.of(fit.program, X, y, weights, scaled=True)
-    drawn = sample(task.space, UniformProposer(task.space), 200, np.random.default_rng(1)).designs
+    drawn = sample(task.space, UniformStepper(task.space), 200, np.random.default_rng(1)).designs
     rewards, predictions = scaled(drawn), fit.program.predict(drawn, fit.columns)
     w = weights / weights.sum()
     compared = 0
@@ -226,7 +232,7 @@ def test_the_experiment_writes_lines_resumes_and_makes_a_table(tmp_path):
     path = tmp_path / "runs.jsonl"
     chosen = problems(["Jin-1", "Constant-6"])
     settings = DisCoSettings(batch_size=100)
-    runs = runs_of(chosen, 2, 600, checkpoints=(300,), settings=settings)
+    runs = runs_of(chosen, 2, 600, checkpoints=(300,), method=settings)
     seen = []
     execute_all(runs[:2], path, Threads(1), lambda record, count, total: seen.append((count, total)))
     path.write_text(
@@ -237,7 +243,7 @@ def test_the_experiment_writes_lines_resumes_and_makes_a_table(tmp_path):
     assert len(records) == len(read_records(path)) == 4
     assert all(r["calls"] == 600 and 0 <= r["evaluation"] <= 1 for r in records)
     assert records[0]["train"] >= records[0]["checkpoints"]["300"]["train"]
-    alone = execute(Run("Jin-1", 0, 600, "A", (300,), settings))
+    alone = execute(Trial("Jin-1", 0, 600, "A", (300,), settings))
     first = next(r for r in records if r["problem"] == "Jin-1" and r["seed"] == 0)
     assert {k: v for k, v in alone.items() if k != "cpu_seconds"} == {
         k: v for k, v in json.loads(json.dumps(first)).items() if k != "cpu_seconds"

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from discodso.base.arrays import Floats, Ints
-from discodso.disco.archive import Pool
+from discodso.disco.archive import Archive, Pool
+from discodso.disco.settings import RefinementSettings
 from discodso.space.design import DesignBatch
 from discodso.space.skeletons import fill, parameters, unit_limits, units_of
 from discodso.space.space import Space
@@ -179,15 +180,44 @@ def _whitened(covariance: Floats, steps: Floats) -> Floats:
     return white
 
 
-@dataclass(frozen=True)
 class Refinement:
+    """Proposes other values for the best skeletons of an archive."""
+
+    name = "refinement"
+    floor = 0.1
+
+    def __init__(self, space: Space, settings: RefinementSettings) -> None:
+        self.share = settings.share
+        self._space = space
+        self._searches = LocalSearches()
+
+    def propose(self, archive: Archive, count: int, rng: np.random.Generator) -> DesignBatch:
+        """At most so many designs."""
+        self._searches, designs = self._searches.ask(self._space, archive.members, count, rng)
+        return designs
+
+    def learn(self, told: Pool, archive: Archive) -> None:
+        """Let the searches know what came of their designs."""
+        self._searches = self._searches.tell(self._space, told, archive.members)
+
+    def state(self) -> State:
+        """That of all searches."""
+        return self._searches.to_state()
+
+    def restore(self, state: State) -> None:
+        """Go on from a state."""
+        self._searches = LocalSearches.of_state(state)
+
+
+@dataclass(frozen=True)
+class LocalSearches:
     """The searches that are going on, by skeleton."""
 
     searches: Mapping[bytes, LocalSearch] = field(default_factory=dict)
 
     def ask(
         self, space: Space, elites: Pool, count: int, rng: np.random.Generator
-    ) -> tuple[Refinement, DesignBatch]:
+    ) -> tuple[LocalSearches, DesignBatch]:
         """At most `count` designs, a generation for each skeleton from the best elite on, then more for each; and
         the searches."""
         searches, live, seen = dict(self.searches), list[int](), set[bytes]()
@@ -205,7 +235,7 @@ class Refinement:
                 live.append(row)
                 wanted -= searches[key].generation_size
         if not live:
-            return Refinement(searches), elites.designs.select(slice(0, 0))
+            return LocalSearches(searches), elites.designs.select(slice(0, 0))
         rounds = max(1, count // (count - wanted))
         parts = list[DesignBatch]()
         for row in live:
@@ -213,9 +243,9 @@ class Refinement:
             proposed = search.propose(min(count, rounds * search.generation_size), rng)
             parts.append(_designs(space, elites.designs.select(np.array([row])), proposed))
             count -= len(proposed)
-        return Refinement(searches), DesignBatch.concatenate(parts)
+        return LocalSearches(searches), DesignBatch.concatenate(parts)
 
-    def tell(self, space: Space, told: Pool, elites: Pool) -> Refinement:
+    def tell(self, space: Space, told: Pool, elites: Pool) -> LocalSearches:
         """Learn from designs that were asked for; searches whose skeletons have left the elite end."""
         rows: dict[bytes, list[int]] = {}
         for row, key in enumerate(told.designs.skeletons()):
@@ -236,14 +266,14 @@ class Refinement:
             if elites.rewards[best[key]] > known:
                 search = _met(space, search, elites.select(np.array([best[key]])))
             searches[key] = search
-        return Refinement(searches)
+        return LocalSearches(searches)
 
     def to_state(self) -> State:
         """For a checkpoint."""
         return State.of_parts({str(k): search.to_state() for k, search in enumerate(self.searches.values())})
 
     @classmethod
-    def of_state(cls, state: State) -> Refinement:
+    def of_state(cls, state: State) -> LocalSearches:
         """Inverse of `to_state`."""
         found = [LocalSearch.of_state(state.part(name)) for name in state.data]
         return cls({search.tokens.tobytes(): search for search in found})

@@ -1,132 +1,61 @@
-"""Variations of good designs: scripts that say what to keep of them and where the policy draws anew.
-
-A script is followed while a design is sampled. Where a rule of the space forbids the token that a script wants,
-the policy draws in its place, and a value that falls outside its bounds moves to the nearest one: whatever the
-operators do, the result belongs to the space. In a sequence the part below a token is the token itself.
-"""
+"""The proposer that varies archived designs: scripts that say what to keep of them and where the network draws."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
-from discodso.base.arrays import Bools, Floats, Ints
+from discodso.disco.archive import Archive, Pool
+from discodso.disco.scripts import FRESH, Script, Scripts, script_of, spans
+from discodso.disco.settings import VariationSettings
 from discodso.space.design import DesignBatch
-from discodso.space.prefix import Prefix
-from discodso.space.space import Options, Space
+from discodso.space.space import Space
+from discodso.space.state import State
 
-FRESH = -2  # in place of a token: the policy draws it, and all below it
-_END = -1
 _SPREADS = (0.002, 0.3)  # of varied values, in coordinates; even on the logarithm
 _SHARE_OF_VALUES = 0.3  # that one variation changes, if not a single one
 _ANYWHERE = 0.5  # of moves of a single value
 _BOTH = 0.3  # of variations of tokens also move values
 
-# A script as a list: token id or FRESH, value (NaN: the policy draws it), step from that value in coordinates.
-Entry = tuple[int, float, float]
-Script = list[Entry]
 
+class Variation:
+    """Proposes variations of the designs of an archive, as scripts that the network completes."""
 
-@dataclass(frozen=True)
-class Scripts:
-    """B scripts.
+    name = "variation"
+    floor = 0.15
 
-    Attributes:
-        tokens: int[B, L], ids, FRESH, or -1 after the end.
-        values: float[B, L], NaN where the policy draws.
-        skip: int[B, L], entries of the part that begins there.
-    """
-
-    tokens: Ints
-    values: Floats
-    skip: Ints
-
-    @classmethod
-    def of(cls, space: Space, scripts: Sequence[Script]) -> Scripts:
-        """Lists as arrays; steps are taken, and thrown back where they would leave the declared range."""
-        shape = (len(scripts), max((len(script) for script in scripts), default=0) + 1)
-        tokens, values, steps = np.full(shape, _END, np.int64), np.full(shape, np.nan), np.zeros(shape)
-        skip = np.ones(shape, np.int64)
-        for row, script in enumerate(scripts):
-            if script:
-                count = len(script)
-                tokens[row, :count], values[row, :count], steps[row, :count] = zip(*script, strict=True)
-                if not space.grammar.chain:
-                    skip[row, :count] = spans(space, script)
-        moved = steps.nonzero()
-        own, c = tokens[moved], space.library.coordinates
-        low, high = (ends[own] for ends in space.range_coordinates)
-        z = c.to_z(own, values[moved]) + steps[moved]
-        z = np.where(z > high, 2 * high - z, np.where(z < low, 2 * low - z, z))
-        values[moved] = c.to_value(own, np.clip(z, low, high))
-        return cls(tokens, values, skip)
-
-
-class Reader:
-    """Follows scripts while their designs are sampled."""
-
-    def __init__(self, space: Space, scripts: Scripts) -> None:
+    def __init__(self, space: Space, settings: VariationSettings) -> None:
+        self.share = settings.share
         self._space = space
-        self._scripts = scripts
-        self._at = np.zeros(len(scripts.tokens), np.int64)
-        self._free_above = np.full(len(scripts.tokens), -1)  # open slots at which a fresh part is complete
+        self._single = settings.single
 
-    def tokens(self, prefix: Prefix, options: Options, drawn: Ints) -> tuple[Ints, Floats]:
-        """Tokens int[B], those of the scripts where they may stand, and values float[B], NaN to draw."""
-        rows = prefix.rows
-        following = prefix.open_slots <= self._free_above[rows]
-        self._free_above[rows[following]] = -1
-        following = self._free_above[rows] < 0
-        s, at = self._scripts, self._at[rows]
-        wanted = np.where(following, s.tokens[rows, at], _END)
-        legal: Bools = (wanted >= 0) & ~options.forbidden[np.arange(len(rows)), np.maximum(wanted, 0)]
-        anew = (wanted != _END) & ~legal
-        if not prefix.grammar.chain:
-            self._free_above[rows[anew]] = prefix.open_slots[anew] - 1
-        values = np.where(legal, s.values[rows, at], np.nan)
-        self._at[rows] += np.where(legal, 1, np.where(anew, s.skip[rows, at], 0))
-        return np.where(legal, wanted, drawn), values
+    def propose(self, archive: Archive, count: int, rng: np.random.Generator) -> Scripts | None:
+        """As many scripts, None while there are not two designs to vary."""
+        if len(archive) < 2:
+            return None
+        return vary(self._space, archive.members.designs, count, rng, self._single)
 
-    def place(self, chosen: Ints, drawn: Floats, wanted: Floats, options: Options) -> Floats:
-        """Values float[B]: the drawn ones, or those of the scripts, within their bounds."""
-        rows = np.flatnonzero(np.isfinite(wanted) & self._space.library.parametrised[chosen])
-        if not len(rows):
-            return drawn
-        values, tokens = drawn.copy(), chosen[rows]
-        low, high = options.low[rows, tokens], options.high[rows, tokens]
-        values[rows] = np.minimum(np.maximum(wanted[rows], low), high)
-        return values
+    def learn(self, told: Pool, archive: Archive) -> None:
+        """Nothing to learn."""
 
+    def state(self) -> State:
+        """It remembers nothing."""
+        return State()
 
-def spans(space: Space, script: Script) -> list[int]:
-    """For each entry of a script, how many entries the part that begins there has."""
-    count = len(script)
-    if space.grammar.chain:
-        return [1] * count
-    opens = space.grammar.opens
-    found = [1] * count
-    for at in range(count - 1, -1, -1):
-        token = script[at][0]
-        end = at + 1
-        for _ in range(int(opens[token]) if token >= 0 else 0):
-            end += found[end] if end < count else 0
-        found[at] = end - at
-    return found
+    def restore(self, state: State) -> None:
+        """It remembers nothing."""
 
 
 def vary(
-    space: Space, parents: DesignBatch, count: int, size: int, rng: np.random.Generator, single: float = 0.0
+    space: Space, parents: DesignBatch, count: int, rng: np.random.Generator, single: float = 0.0
 ) -> Scripts:
-    """`size` scripts: `count` variations, then empty ones, which leave all to the policy. Parents are given best
-    first, and better ones are taken more often. `single` is the share of moves of values that move one only."""
-    if not len(parents):
-        return Scripts.of(space, [[] for _ in range(size)])
+    """Variations of parents, which are given best first; better ones are taken more often. `single` is the share
+    of moves of values that move one only."""
     own = random.Random(int(rng.integers(2**63)))  # many single draws, at a tenth of the time of NumPy's
-    scripts = [_script(parents, row) for row in range(len(parents))]
+    scripts = [script_of(parents, row) for row in range(len(parents))]
 
     def pick() -> Script:
         return scripts[int(min(own.random(), own.random()) * len(scripts))]
@@ -138,19 +67,7 @@ def vary(
         if operator not in (vary_values, vary_value) and own.random() < _BOTH:
             share = 0.0 if single and own.random() < single else _SHARE_OF_VALUES
             varied[row] = _moved(varied[row], own, share) or varied[row]
-    return Scripts.of(space, [*varied, *([] for _ in range(size - count))])
-
-
-def unchanged(space: Space, designs: DesignBatch) -> Scripts:
-    """Scripts that ask for these designs as they are; drawing after them gives the nearest the space allows."""
-    return Scripts.of(space, [_script(designs, row) for row in range(len(designs))])
-
-
-def _script(designs: DesignBatch, row: int) -> Script:
-    """A design as it is."""
-    length = int(designs.lengths[row])
-    ids, values = designs.tokens[row, :length].tolist(), designs.values[row, :length].tolist()
-    return [(token, value, 0.0) for token, value in zip(ids, values, strict=True)]
+    return Scripts.of(space, varied)
 
 
 def _body(space: Space, script: Script) -> int:

@@ -4,11 +4,18 @@ There are no helper threads: whoever waits for a result does the work of sending
 workers may be forked at any time. Forked workers know what was shared before by inheritance; nothing is pickled
 for that, and objectives may be closures. Where there is no fork, the shared values are pickled once for each
 worker.
+
+Several threads may use one executor. All that it knows is guarded by one lock; whoever waits first watches the
+pipes for all of them, without the lock, and a bell wakes that thread when another has changed what there is to
+watch. Ctrl-C may come anywhere in the main thread, so a job is written to its new place before it leaves the old
+one (better done twice than never), and a worker in the midst of a message is marked `torn` until it is through.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -17,17 +24,18 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
 from discodso.base.checks import require_integer
 from discodso.base.errors import ExecutorError
-from discodso.run.executors.dispatch import WorkerLost
+from discodso.run.executors.chunks import WorkerLost
 from discodso.run.objective_calls import GUARDED
 
 _AT_ONCE = 2  # jobs that a worker holds, so that it has the next when it is done with one
+_CLOSED = "these worker processes are closed; start new ones"
 _BIRTHS = 50  # workers that may be lost one after the other without a single result
 
 
@@ -57,10 +65,14 @@ class _Worker:
     knows: frozenset[int]
     jobs: deque[_Job] = field(default_factory=deque)
     since: float = 0.0  # when it began with the first of its jobs
+    torn: bool = False  # in the midst of a message; if it stays so, nobody knows what comes next
+    ended: bool = False
 
 
 class Processes:
     """An executor of worker processes; a context manager, and nothing is left behind when it closes.
+
+    Searches in several threads may share one: each gets its own answers, and what one drops is its own.
 
     Args:
         workers: how many; None for the number of processors.
@@ -79,6 +91,16 @@ class Processes:
         self._team: list[_Worker] = []
         self._lost_in_a_row = 0
         self._closed = False
+        # Guards all of the above and below. It is entered by itself: Ctrl-C in the midst of entering a condition
+        # would leave it locked for ever.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._answers: deque[tuple[Future[Any], BaseException | None, Any]] = deque()  # not told yet
+        self._settled = 0  # futures so far; a thread that has seen fewer has something to look at
+        self._seen = threading.local()
+        self._watched_until = -math.inf  # some thread watches the pipes until then
+        self._bell, self._ringer = self._context.Pipe(duplex=False)
+        self._rung = False
 
     def __enter__(self) -> Processes:
         return self
@@ -89,25 +111,28 @@ class Processes:
     @property
     def pids(self) -> tuple[int, ...]:
         """Process ids of the workers."""
-        return tuple(worker.process.pid for worker in self._team)
+        with self._lock:
+            return tuple(worker.process.pid for worker in self._team)
 
     def start(self) -> None:
         """Start all workers now, not with the first job."""
-        try:
-            while len(self._team) < self.workers:
-                self._team.append(self._start())
-        except BaseException:
-            self.close()
-            raise
+        with self._lock:
+            try:
+                while len(self._team) < self.workers:
+                    self._team.append(self._start())
+            except BaseException:
+                self.close()
+                raise
 
     def share(self, value: Any) -> Shared:
         """Ship a value once to every worker; hand over what this returns in its place."""
-        for number, known in self._values.items():
-            if known is value:
-                return Shared(number)
-        shared = Shared(next(self._numbers))
-        self._values[shared.number] = value
-        return shared
+        with self._lock:
+            for number, known in self._values.items():
+                if known is value:
+                    return Shared(number)
+            shared = Shared(next(self._numbers))
+            self._values[shared.number] = value
+            return shared
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
         """Run a function of a module in a worker."""
@@ -120,30 +145,76 @@ class Processes:
     def _enqueue(
         self, seconds: float | None, function: Callable[..., Any], arguments: tuple[Any, ...]
     ) -> Future[Any]:
-        if self._closed:
-            raise ExecutorError("these worker processes are closed; start new ones")
-        future: Future[Any] = _PumpedFuture(self)
-        self._waiting.append(_Job(function, arguments, future, seconds))
-        self._feed()
-        return future
+        with self._lock:
+            if self._closed:
+                raise ExecutorError(_CLOSED)
+            future: Future[Any] = _PumpedFuture(self)
+            self._waiting.append(_Job(function, arguments, future, seconds))
+            self._feed()
+            self._ring()
+            return future
 
     # ------------------------------------------------------------------------------------------ the work of it
 
     def pump(self, seconds: float) -> None:
         """Send what waits and take what has come; waits at most so long for something to come."""
-        self._feed()
-        busy = {worker.connection: worker for worker in self._team if worker.jobs}
-        if not busy:
-            return
-        for connection in multiprocessing.connection.wait(list(busy), min(seconds, self._next_deadline())):
-            self._receive(busy[connection])
+        with self._lock:
+            self._feed()
+            self._ring()
+            self._changed.wait_for(lambda: self._has_news() or not self._is_watched(), seconds)
+            if self._has_news() or self._is_watched():
+                self._seen.settled = self._settled
+                return
+            watched = {worker.connection: worker for worker in self._team if worker.jobs}
+            if not watched:
+                return
+            seconds = min(seconds, self._next_deadline())
+            self._watched_until = time.monotonic() + seconds + 0.1
+        try:
+            ready = multiprocessing.connection.wait([*watched, self._bell], seconds)
+        except (OSError, ValueError):  # another thread has just closed one of them
+            ready = []
+        except BaseException:
+            with self._lock:
+                self._watched_until = -math.inf
+                self._changed.notify_all()  # another may watch
+            raise
+        with self._lock:
+            self._watched_until = -math.inf
+            self._changed.notify_all()
+            if self._closed:
+                return
+            self._rung = False
+            while self._bell.poll():
+                self._bell.recv()
+            for worker in (watched[connection] for connection in ready if connection in watched):
+                # Another thread may have replaced it, or taken its answer, in the meantime.
+                if worker in self._team and worker.jobs and not worker.torn and worker.connection.poll():
+                    self._receive(worker)
+            self._end_late_ones()
+            self._feed()
+            self._seen.settled = self._settled
+
+    def _has_news(self) -> bool:
+        """Whether another thread has settled a future since this one looked."""
+        return getattr(self._seen, "settled", 0) != self._settled
+
+    def _is_watched(self) -> bool:
+        return time.monotonic() < self._watched_until
+
+    def _ring(self) -> None:
+        """Wake the thread that watches the pipes: there may be others to watch now."""
+        if self._is_watched() and not self._rung and not self._closed:
+            self._rung = True
+            self._ringer.send(None)
+
+    def _end_late_ones(self) -> None:
         for worker in list(self._team):
-            limit = worker.jobs[0].seconds if worker.jobs else None
-            if limit is not None and time.monotonic() - worker.since > limit:
-                job = worker.jobs.popleft()
+            job = worker.jobs[0] if worker.jobs else None
+            if job is not None and job.seconds is not None and time.monotonic() - worker.since > job.seconds:
+                self._answers.append((job.future, TimeoutError(f"took longer than {job.seconds:g} s"), None))
+                worker.jobs.popleft()
                 self._replace(worker)
-                _settle(job.future, TimeoutError(f"took longer than {limit:g} s"))
-        self._feed()
 
     def _next_deadline(self) -> float:
         now = time.monotonic()
@@ -151,6 +222,8 @@ class Processes:
         return max(0.0, min(ends, default=3600.0)) + 0.01
 
     def _feed(self) -> None:
+        for worker in [worker for worker in self._team if worker.torn]:
+            self._replace(worker, lost=False)
         while len(self._team) < self.workers and self._waiting:
             self._team.append(self._start())
         # Round by round, so that all have one before anyone has two.
@@ -158,46 +231,73 @@ class Processes:
             for worker in list(self._team):
                 if self._waiting and len(worker.jobs) == depth:
                     self._send(worker)
+        self._tell()
 
     def _send(self, worker: _Worker) -> None:
         job = self._waiting[0]
+        if job.future.done():  # cancelled, or done twice
+            self._waiting.popleft()
+            return
         if not job.needs <= worker.knows:
             if worker.jobs:
                 return  # it finishes first
             worker = self._replace(worker, lost=False)
-        self._waiting.popleft()
         if not job.future.running() and not job.future.set_running_or_notify_cancel():
+            self._waiting.popleft()
             return
+        worker.torn = True
         if not worker.jobs:
             worker.since = time.monotonic()
         worker.jobs.append(job)
+        self._waiting.popleft()
         try:
             worker.connection.send((job.function, job.arguments))
         except OSError:
-            return  # dead; found out when its answer is awaited
+            pass  # dead; found out when its answer is awaited
         except Exception as error:  # it cannot be pickled
+            self._answers.append((job.future, error, None))
             worker.jobs.remove(job)
-            _settle(job.future, error)
+        worker.torn = False
 
     def _receive(self, worker: _Worker) -> None:
+        worker.torn = True
+        job = worker.jobs[0]
         try:
             good, value = worker.connection.recv()
         except (EOFError, OSError):
-            job = worker.jobs.popleft()
             self._lost_in_a_row += 1
-            self._replace(worker)
+            worker.process.join(2)
             code = worker.process.exitcode
-            _settle(job.future, WorkerLost(f"its worker process ended with exit code {code}"))
+            error = WorkerLost(f"its worker process ended with exit code {code}")
+            self._answers.append((job.future, error, None))
+            worker.jobs.popleft()
+            self._replace(worker)
             return
-        except Exception as error:  # the answer cannot be read
-            good, value = False, error
+        except Exception as unreadable:
+            good, value = False, unreadable
         if good is None:  # it has said goodbye, and its jobs are as they were
             self._replace(worker)
             return
         self._lost_in_a_row = 0
-        job = worker.jobs.popleft()
+        self._answers.append((job.future, None if good else value, value))
+        worker.jobs.popleft()
         worker.since = time.monotonic()
-        _settle(job.future, None if good else value, value)
+        worker.torn = False
+
+    def _tell(self) -> None:
+        """Tell the futures what came; last of all, because their callbacks may submit more."""
+        while self._answers:
+            entry = self._answers[0]
+            future, error, value = entry
+            self._settled += 1
+            if not future.done():
+                if error is not None:
+                    future.set_exception(error)
+                else:
+                    future.set_result(value)
+            if self._answers and self._answers[0] is entry:
+                self._answers.popleft()
+            self._changed.notify_all()
 
     def _start(self) -> _Worker:
         ours, theirs = self._context.Pipe()
@@ -210,7 +310,8 @@ class Processes:
             name="discodso-worker",
         )
         try:
-            process.start()
+            with _interrupts_later():
+                process.start()
         except OSError as error:
             raise ExecutorError(f"cannot start a worker process: {error.strerror or error}") from None
         except Exception as error:  # of pickle, where there is no fork
@@ -222,38 +323,61 @@ class Processes:
         """A new worker in place of one that has ended or shall end; its other jobs go back to the front."""
         if self._lost_in_a_row > _BIRTHS:
             raise ExecutorError(f"{_BIRTHS} worker processes ended one after the other without a result")
-        self._waiting.extendleft(reversed(worker.jobs))
-        worker.jobs.clear()
-        _end(worker)
-        self.replaced += lost
         place = self._team.index(worker)
-        del self._team[
-            place
-        ]  # a forked child closes the connections of the others; this one is closed already
+        self._dismiss(worker)
+        self.replaced += lost
         fresh = self._start()
         self._team.insert(place, fresh)
         return fresh
 
-    def abandon(self) -> None:
-        """Drop all jobs; workers in the middle of one are ended."""
-        self._waiting.clear()
-        for worker in [worker for worker in self._team if worker.jobs]:
-            for job in worker.jobs:
+    def _dismiss(self, worker: _Worker) -> None:
+        """End a worker; those of its jobs that are not done go back to the front."""
+        worker.torn = True
+        while worker.jobs:
+            if not worker.jobs[-1].future.done():
+                self._waiting.appendleft(worker.jobs[-1])
+            worker.jobs.pop()
+        _end(worker)
+        # Out of the team before another is started: a forked child closes the connections of the others, and this
+        # one is closed already.
+        self._team.remove(worker)
+
+    def abandon(self, futures: Iterable[Future[Any]]) -> None:
+        """Drop the jobs of these futures; workers in the middle of one are ended.
+
+        Jobs of others that such a worker holds go to another one.
+        """
+        with self._lock:
+            dropped = {id(future) for future in futures}
+            mine = [w for w in self._team if w.torn or any(id(job.future) in dropped for job in w.jobs)]
+            for worker in mine:
+                self._dismiss(worker)
+            kept = [job for job in self._waiting if id(job.future) not in dropped]
+            gone = [job for job in self._waiting if id(job.future) in dropped]
+            self._waiting = deque(kept)
+            for job in gone:
                 job.future.cancel()
-            worker.jobs.clear()
-            _end(worker)
-            self._team.remove(worker)
+            self._ring()
+            self._changed.notify_all()
 
     def close(self) -> None:
-        """End the workers."""
-        self._closed = True
-        self._waiting.clear()
-        team, self._team = self._team, []
-        for worker in team:
-            worker.connection.close()
-            worker.process.terminate()
-        for worker in team:
-            _end(worker)
+        """End the workers; who still waits for an answer gets an ExecutorError."""
+        with self._lock:
+            self._closed = True
+            team, self._team = self._team, []
+            left = [*self._waiting, *(job for worker in team for job in worker.jobs)]
+            self._waiting.clear()
+            for worker in team:
+                worker.connection.close()
+                if not worker.ended:
+                    worker.process.terminate()
+            for worker in team:
+                _end(worker)
+            self._bell.close()
+            self._ringer.close()
+            self._answers.extend((job.future, ExecutorError(_CLOSED), None) for job in left)
+            self._tell()
+            self._changed.notify_all()
 
 
 class _PumpedFuture(Future[Any]):
@@ -272,22 +396,39 @@ class _PumpedFuture(Future[Any]):
         return super().result(0)
 
 
-def _settle(future: Future[Any], error: BaseException | None, value: Any = None) -> None:
-    if future.done():
+@contextlib.contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Ctrl-C waits until this is over.
+
+    Python drops it in the midst of a fork, and with it the release of a lock that all later forks need; it drops
+    it as well where objects of `multiprocessing` clean up after themselves.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
         return
-    if error is not None:
-        future.set_exception(error)
-    else:
-        future.set_result(value)
+    came: list[Any] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            before(*came[0])
 
 
 def _end(worker: _Worker) -> None:
-    worker.connection.close()
-    worker.process.terminate()
-    worker.process.join(2)
-    if worker.process.is_alive():
-        worker.process.kill()
-        worker.process.join()
+    with _interrupts_later():
+        if worker.ended:
+            return
+        worker.connection.close()
+        worker.process.terminate()
+        worker.process.join(2)
+        if worker.process.is_alive():
+            worker.process.kill()
+            worker.process.join()
+        worker.process.close()  # here, and not when it is collected
+        worker.ended = True
 
 
 def _serve(connection: Any, others: list[Any], values: Mapping[int, Any], parent: int) -> None:

@@ -323,12 +323,3 @@ def sines(x: Floats, loop: Loop) -> Floats:
     for i in range(x.shape[0]):
         out[i] = sine(x[i], loop)
     return out
-
-
-@njit(cache=True, nogil=True)
-def powers_of_two(x: Floats, two: float) -> Floats:
-    """pow(x, 2) float[n], likewise."""
-    out = np.empty_like(x)
-    for i in range(x.shape[0]):
-        out[i] = power_of_two(x[i], two)
-    return out

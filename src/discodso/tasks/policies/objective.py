@@ -21,7 +21,7 @@ from discodso.space.space import Space
 from discodso.space.state import State
 from discodso.tasks.policies.environments import Interface
 from discodso.tasks.policies.episodes import Runner
-from discodso.tasks.policies.racing import Best, Racing, Standings, alike, means_and_errors
+from discodso.tasks.policies.racing import Best, Racing, Standings, means_and_errors
 from discodso.tasks.policies.simulators import Forest
 from discodso.tasks.policies.tree_policy import TreePolicy
 
@@ -105,8 +105,6 @@ class TreeObjective:
         mean, error = means_and_errors(returns - field)
         on = self.racing.survivors(mean, error, count)
         on &= self.racing.contenders(mean, error, len(order), line)
-        if 0 < self.racing.alike <= len(order):
-            on &= ~alike(returns, nodes, best.returns[:, order], best.nodes)
         return on
 
     def _fresh_seeds(self, call_seeds: NDArray[np.uint64], before: int, upto: int) -> Ints:

@@ -31,7 +31,7 @@ _MOST, _PART = 200, 5000
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Finalist:
     """A tree that went to validation: its reward in the search, then the mean of fresh episodes and its error."""
 
     policy: TreePolicy
@@ -60,7 +60,7 @@ class PolicySearch:
     policy: TreePolicy
     test_returns: Floats
     test_seeds: tuple[int, ...]
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Finalist, ...]
     interface: Interface
     search: Result
     validation_episodes: int
@@ -147,7 +147,7 @@ def _seeds(episodes: int, seed: int) -> list[Ints]:
 
 def _validate(
     objective: TreeObjective, top: Sequence[Scored], runner: Runner, rounds: Sequence[Ints]
-) -> tuple[tuple[Candidate, ...], int]:
+) -> tuple[tuple[Finalist, ...], int]:
     """Finalists on fresh seeds, best first, and the episodes that took.
 
     All candidates get N episodes (see `_MOST`), the best of them ten times as many on other seeds; there the
@@ -158,7 +158,7 @@ def _validate(
     for scored in top:
         rewards.setdefault(objective.policy(scored.design).pruned(), scored.reward)
     first, second, third = rounds
-    entries = [Candidate(policy, reward, 0.0, 0.0, 0) for policy, reward in rewards.items()]
+    entries = [Finalist(policy, reward, 0.0, 0.0, 0) for policy, reward in rewards.items()]
     ranked = _ranked(entries, runner, first)
     chosen = max(_FINALISTS, min(_PERFECT, len(_perfect(ranked))))
     finalists = _ranked(ranked[:chosen], runner, second)
@@ -173,11 +173,11 @@ def _validate(
     return tuple(finalists), spent
 
 
-def _perfect(ranked: Sequence[Candidate]) -> list[Candidate]:
+def _perfect(ranked: Sequence[Finalist]) -> list[Finalist]:
     return [c for c in ranked if c.mean == ranked[0].mean and c.error == 0]
 
 
-def _ranked(candidates: Sequence[Candidate], runner: Runner, seeds: Any) -> list[Candidate]:
+def _ranked(candidates: Sequence[Finalist], runner: Runner, seeds: Any) -> list[Finalist]:
     """Candidates with their mean over the same seeds and its error, best first, small ones before large.
 
     Of those with the same returns, seed by seed, which differ in what is never visited, the smallest stays; unless
@@ -190,7 +190,7 @@ def _ranked(candidates: Sequence[Candidate], runner: Runner, seeds: Any) -> list
         replace(candidate, mean=float(mean), error=float(error), episodes=len(seeds))
         for candidate, mean, error in zip(candidates, means, errors, strict=True)
     ]
-    smallest: dict[bytes, Candidate] = {}
+    smallest: dict[bytes, Finalist] = {}
     rows = sorted(range(len(measured)), key=lambda row: (-measured[row].mean, len(measured[row].policy)))
     for row in rows:
         alike = len(set(table[row].tolist())) == 1

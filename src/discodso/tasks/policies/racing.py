@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discodso.base.arrays import Bools, Floats, Ints
-from discodso.base.checks import require, require_integer, require_number
-from discodso.disco.archive import significant
+from discodso.base.checks import require_integer, require_number
 from discodso.space.state import State
 
 _COMMON = 4
@@ -37,8 +36,6 @@ class Racing:
             that are the same for all.
         settled: episodes before that.
         slack: standard errors that a design must lie below that line.
-        alike: episodes after which a tree is cut that had the very returns of one of these best, or of another in
-            its batch, and is no shorter; 0 for never. It needs places.
     """
 
     first: int = 4
@@ -48,7 +45,6 @@ class Racing:
     places: int = 0
     settled: int = 16
     slack: float = 1.0
-    alike: int = 0
 
     def __post_init__(self) -> None:
         require_integer("racing: first", self.first, 2)
@@ -58,8 +54,6 @@ class Racing:
         require_integer("racing: places", self.places, 0)
         require_integer("racing: settled", self.settled, 2)
         require_number("racing: slack", self.slack, least=0)
-        require_integer("racing: alike", self.alike, 0)
-        require("racing: alike", self.alike, not self.alike or self.places > 0, "0 unless there are places")
 
     def rounds(self, episodes: int) -> list[int]:
         """Episodes that a design has had after each round."""
@@ -185,15 +179,6 @@ class Standings:
         self._batch = int(state.data["batch"])
 
 
-def alike(returns: Floats, nodes: Ints, best: Floats, best_nodes: Ints) -> Bools:
-    """bool[n], which trees had the very returns, float[n, k], of one of the best, float[m, k], or of another of
-    them, which is no longer."""
-    shortest: dict[bytes, int] = {}
-    for row, size in zip(best, best_nodes.tolist(), strict=True):
-        shortest[row.tobytes()] = min(size, shortest.get(row.tobytes(), size))
-    found = np.zeros(len(returns), np.bool_)
-    for index in np.argsort(nodes, kind="stable").tolist():
-        key, size = returns[index].tobytes(), int(nodes[index])
-        found[index] = shortest.get(key, size + 1) <= size
-        shortest[key] = min(size, shortest.get(key, size))
-    return found
+def significant(reward: float) -> float:
+    """A reward without the last digits, in which sums of the same numbers in another order may differ."""
+    return float(f"{reward:.10g}")

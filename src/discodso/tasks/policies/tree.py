@@ -157,10 +157,6 @@ class DecisionTree:
             action_names=tuple(action_names),
         )
 
-    def subtree(self, node: int) -> Self:
-        """The part of the tree under a node."""
-        return self._like(_subtree(self.nodes, node))
-
     def pruned(self) -> Self:
         """The tree without what cannot matter: it acts the same on every observation, NaN and infinities included.
 

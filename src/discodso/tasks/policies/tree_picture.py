@@ -20,14 +20,12 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.path import Path as Outline
-from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 from matplotlib.transforms import Affine2D, Transform
 
 from discodso.base.errors import DeclarationError
 from discodso.base.files import write_atomically
-from discodso.tasks.policies.tree import DecisionTree
-from discodso.tasks.policies.tree_export import (
+from discodso.tasks.policies.export.words import (
     action_words,
     checked_shares,
     feature_words,
@@ -35,6 +33,7 @@ from discodso.tasks.policies.tree_export import (
     percent,
     short_thresholds,
 )
+from discodso.tasks.policies.tree import DecisionTree
 
 # Okabe and Ito's colours, which people with any colour vision tell apart; their black would hide the border.
 _COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7")
@@ -136,21 +135,6 @@ def figure(policy: DecisionTree, shares: Any = None, title: str | None = None) -
         made.add_artist(box)
         _write(made, points, block, x, y, words, f"words-{node}")
     return made
-
-
-def bounding_boxes(made: Figure) -> dict[str, tuple[float, float, float, float]]:
-    """Left, bottom, right and top in points of all boxes and lines of text of a figure, y upwards.
-
-    By id: "node-3" is a box, "words-3-0" the first line in it, "answer-3" the yes or no above it.
-    """
-    canvas: Any = FigureCanvasAgg(made)
-    renderer, scale = canvas.get_renderer(), 72 / made.dpi
-    found = {}
-    for artist in made.get_children():
-        if artist.get_gid() and isinstance(artist, (FancyBboxPatch, Text)):
-            box = artist.get_window_extent(renderer)
-            found[str(artist.get_gid())] = (box.x0 * scale, box.y0 * scale, box.x1 * scale, box.y1 * scale)
-    return found
 
 
 # ------------------------------------------------------------------------------------------------ words

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Floats
-from discodso.base.checks import require_one_of
 from discodso.base.errors import InvalidDesignError
 from discodso.tasks.policies.episodes import node_shares as shares_of_nodes
 from discodso.tasks.policies.episodes import returns_of
+from discodso.tasks.policies.export import export as exported
 from discodso.tasks.policies.tree import DecisionTree
-from discodso.tasks.policies.tree_export import EXPORTS
 from discodso.tasks.policies.tree_picture import draw, svg
 
 
@@ -44,8 +43,7 @@ class TreePolicy(DecisionTree):
 
     def export(self, form: str) -> str | bytes:
         """The tree as "text", "python", "c", "dot" or "json", or as bytes for "onnx"."""
-        require_one_of("form", form, tuple(EXPORTS))
-        return EXPORTS[form](self)
+        return exported(self, form)
 
     def draw(self, path: str | Path, shares: ArrayLike | None = None, title: str | None = None) -> None:
         """Write a picture, SVG or PNG by the suffix.

@@ -15,11 +15,10 @@ from discodso.space.tokens import Token, Tree
 from discodso.tasks.policies.environments import Interface, as_environment, describe
 from discodso.tasks.policies.episodes import Runner, open_runner
 from discodso.tasks.policies.objective import RememberingTreeObjective, TreeObjective
+from discodso.tasks.policies.options import EPISODES, MAX_NODES, RESOLUTION
 from discodso.tasks.policies.racing import Racing, Standings
 
-EPISODES = 100
-MAX_NODES = 31
-RESOLUTION = 0.01
+DECISION = " <"  # ends the name of a decision's token
 SEARCH_SEEDS = 2**14  # initial states that a search draws its episodes from
 
 
@@ -45,7 +44,7 @@ def tree_space(
     names = [name for name, limits in zip(interface.feature_names, interface.ranges, strict=True) if limits]
     ranges = [limits for limits in interface.ranges if limits]
     decisions = [
-        Token(f"{name} <", arity=2, range=limits) for name, limits in zip(names, ranges, strict=True)
+        Token(f"{name}{DECISION}", arity=2, range=limits) for name, limits in zip(names, ranges, strict=True)
     ]
     leaves = [Token(word) for _, word in interface.action_names]
     priors: list[Prior] = [UniformArity()] if balanced else []

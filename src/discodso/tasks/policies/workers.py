@@ -8,7 +8,6 @@ system can: they then know environments that were registered or defined by the c
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discodso.base.arrays import Floats, Ints
-from discodso.run.executors.dispatch import WorkerLost
+from discodso.run.executors.chunks import Chunks, GivenUp, Retries
 from discodso.run.executors.processes import Processes
 from discodso.tasks.policies.environments import make
 from discodso.tasks.policies.lander import QuickLander, quick_lander
@@ -24,27 +23,26 @@ from discodso.tasks.policies.plain_episode import Nodes, PlainEpisodes
 from discodso.tasks.policies.simulators import Forest
 from discodso.tasks.policies.tree import Environment
 
-_ATTEMPTS = 3  # an episode that ends its worker so often is given up
+# Workers are here and end by the fault of an environment, so each episode goes alone after the first time.
+_RETRIES = Retries(together=1, afresh=False)
 _CHUNKS_PER_WORKER = 8
 Item = tuple[int, int]  # which tree of the chunk, seed
 Answer = float | str  # a return, or what went wrong
 
 
-@dataclass
-class _Chunk:
-    """Consecutive episodes, by the position of the first, and how often they were lost."""
+@dataclass(frozen=True)
+class _Episodes:
+    """Consecutive episodes and the trees that they run."""
 
-    first: int
     trees: list[Nodes]
     items: list[Item]
-    lost: int = 0
 
-    def singly(self) -> list[_Chunk]:
-        """A chunk for each episode: one that ends its worker must not take others with it."""
-        return [
-            _Chunk(self.first + i, [self.trees[tree]], [(0, seed)], self.lost)
-            for i, (tree, seed) in enumerate(self.items)
-        ]
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def singles(self) -> list[_Episodes]:
+        """Each episode by itself: one that ends its worker must not take others with it."""
+        return [_Episodes([self.trees[tree]], [(0, seed)]) for tree, seed in self.items]
 
 
 @dataclass
@@ -76,8 +74,8 @@ class _Answers:
         self.returns = np.full(count, np.nan)
         self.reasons: dict[int, str] = {}
 
-    def put(self, chunk: _Chunk, answers: Sequence[Answer]) -> None:
-        for episode, answer in enumerate(answers, chunk.first):
+    def put(self, first: int, answers: Sequence[Answer]) -> None:
+        for episode, answer in enumerate(answers, first):
             if isinstance(answer, str):
                 self.reasons[episode] = answer
             else:
@@ -94,8 +92,8 @@ class InProcess:
     def returns(self, forest: Forest, tree: Ints, seeds: Ints) -> tuple[Floats, dict[int, str]]:
         """See `WorkerPool.returns`."""
         found, stage = _Answers(len(tree)), Stage(self.environment, self.max_steps)
-        for chunk in _chunks(forest, tree, seeds, 1):
-            found.put(chunk, stage.run(chunk.trees, chunk.items))
+        for first, load in _loads(forest, tree, seeds, 1):
+            found.put(first, stage.run(load.trees, load.items))
         if stage.episodes is not None:
             stage.episodes.close()
         return found.returns, found.reasons
@@ -126,42 +124,29 @@ class WorkerPool:
 
         Episode e runs tree[e] of the forest from `reset(seed=seeds[e])`.
         """
-        found, waiting = _Answers(len(tree)), deque(_chunks(forest, tree, seeds, self.processes.workers))
-        busy: list[tuple[_Chunk, Future[list[Answer]]]] = []
+        found = _Answers(len(tree))
+        loads = _loads(forest, tree, seeds, self.processes.workers)
+        chunks: Chunks[_Episodes, list[Answer]] = Chunks(self.processes, self._send, loads, _RETRIES)
         try:
-            while waiting or busy:
-                busy += [(chunk, self._submit(chunk)) for chunk in waiting]
-                waiting.clear()
-                self.processes.pump(1.0)
-                done = [(chunk, future) for chunk, future in busy if future.done()]
-                busy = [(chunk, future) for chunk, future in busy if not future.done()]
-                for chunk, future in done:
-                    try:
-                        found.put(chunk, future.result())
-                    except WorkerLost as error:
-                        chunk.lost += 1
-                        if chunk.lost < _ATTEMPTS:
-                            waiting.extend(chunk.singly())
-                        else:
-                            reason = (
-                                f"ended its worker process {_ATTEMPTS} times, the last time because {error}"
-                            )
-                            found.put(chunk, [reason] * len(chunk.items))
-        except (
-            BaseException
-        ):  # Ctrl-C above all: what the workers still send must not be taken for something else
-            self.processes.abandon()
+            for chunk, answer in chunks.answers():
+                found.put(chunk.first, [_reason(answer)] if isinstance(answer, GivenUp) else answer)
+        except BaseException:  # Ctrl-C above all: late answers must not be taken for something else
+            chunks.abandon()
             raise
         return found.returns, found.reasons
 
-    def _submit(self, chunk: _Chunk) -> Future[list[Answer]]:
-        return self.processes.submit(Stage.run, self._stage, chunk.trees, chunk.items)
+    def _send(self, load: _Episodes) -> Future[list[Answer]]:
+        return self.processes.submit(Stage.run, self._stage, load.trees, load.items)
 
 
-def _chunks(forest: Forest, tree: Ints, seeds: Ints, workers: int) -> list[_Chunk]:
-    """Episodes in pieces small enough that no worker waits long for another."""
+def _reason(given_up: GivenUp) -> str:
+    return f"ended its worker process {given_up.lost} times, the last time because {given_up.error}"
+
+
+def _loads(forest: Forest, tree: Ints, seeds: Ints, workers: int) -> list[tuple[int, _Episodes]]:
+    """Episodes by the position of the first, in pieces small enough that no worker waits long for another."""
     size = max(1, math.ceil(len(tree) / (workers * _CHUNKS_PER_WORKER)))
-    chunks = []
+    loads = []
     for first in range(0, len(tree), size):
         used = list(dict.fromkeys(tree[first : first + size].tolist()))
         nodes = [
@@ -173,5 +158,5 @@ def _chunks(forest: Forest, tree: Ints, seeds: Ints, workers: int) -> list[_Chun
         ]
         place = {t: i for i, t in enumerate(used)}
         pairs = zip(tree[first : first + size].tolist(), seeds[first : first + size].tolist(), strict=True)
-        chunks.append(_Chunk(first, nodes, [(place[t], seed) for t, seed in pairs]))
-    return chunks
+        loads.append((first, _Episodes(nodes, [(place[t], seed) for t, seed in pairs])))
+    return loads

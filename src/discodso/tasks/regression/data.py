@@ -14,7 +14,7 @@ from discodso.base.errors import DeclarationError
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """Inputs X[n, d] with the names of their columns, and the target y[n] with its own."""
 
     X: Floats
@@ -23,7 +23,7 @@ class Table:
     target: str
 
 
-def read_table(path: str | Path, target: str, ignore: tuple[str, ...] = ()) -> Table:
+def read_table(path: str | Path, target: str, ignore: tuple[str, ...] = ()) -> DataTable:
     """Read a CSV file with a header; every column but the target and those to ignore is an input."""
     header, rows = _read(Path(path))
     for name in (target, *ignore):
@@ -35,7 +35,7 @@ def read_table(path: str | Path, target: str, ignore: tuple[str, ...] = ()) -> T
     wanted = (*columns, target)
     places = [header.index(name) for name in wanted]
     values = np.array([_numbers(path, line, row, places, header) for line, row in rows])
-    return Table(values[:, :-1], values[:, -1], columns, target)
+    return DataTable(values[:, :-1], values[:, -1], columns, target)
 
 
 def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:

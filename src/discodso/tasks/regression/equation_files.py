@@ -13,9 +13,9 @@ import numpy as np
 from discodso.base.arrays import Floats
 from discodso.base.files import read_object, write_atomically
 from discodso.run.curves import thinned
+from discodso.tasks.regression.export import latex, text
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.expression_export import latex, text
-from discodso.tasks.regression.front import Candidate, as_rows
+from discodso.tasks.regression.front import FrontPoint, as_rows
 from discodso.tasks.regression.typeset import mathml
 
 EQUATION = "equation.json"
@@ -25,15 +25,20 @@ _POINTS = 400  # rows of the data that are kept for a plot
 def write_equation(
     folder: Path,
     chosen: Expression,
-    front: Sequence[Candidate],
+    front: Sequence[FrontPoint],
     target: str,
     X: Floats,
     y: Floats,
+    calls: int,
 ) -> None:
-    """Write the chosen equation, the front, and some rows of the data with what the equation makes of them."""
+    """Write the chosen equation, the front, and some rows of the data with what the equation makes of them.
+
+    `calls` are those of the search that it was chosen from.
+    """
     predicted = chosen(X)
     residual, spread = float(np.square(predicted - y).sum()), float(np.square(y - y.mean()).sum())
     content = {
+        "calls": calls,
         "target": target,
         "columns": list(chosen.columns),
         "expression": text(chosen),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from discodso.space.design import DesignBatch
 from discodso.space.tokens import Library, Token
 from discodso.tasks.regression import _evaluator_kernels, _refine_kernels
 from discodso.tasks.regression.expression import CONST, Expression, input_index, literal_value
+from discodso.tasks.regression.losses import scaled_error
 from discodso.tasks.regression.operators import INPUT, LITERAL, NO_CODE, OPERATORS, VALUE, Operator
 
 
@@ -67,16 +69,7 @@ class Program:
 
     def _predict_compiled(self, designs: DesignBatch, columns: Floats, threads: int) -> Floats:
         predictions = np.empty((len(designs), columns.shape[1]))
-
-        def part(rows: slice) -> None:
-            _evaluator_kernels.predict(
-                *self._programs(designs, rows),
-                columns,
-                predictions[rows],
-            )
-
-        self._in_parts(part, len(designs), threads)
-        return predictions
+        return self._filled(predictions, threads, _evaluator_kernels.predict, designs, columns)
 
     def errors(
         self,
@@ -97,20 +90,8 @@ class Program:
                 totals: Floats = sizes @ weights
             totals[~(np.isfinite(predictions).all(axis=1) & np.isfinite(totals))] = np.inf
             return totals
-        result = np.empty(len(designs))
-
-        def part(rows: slice) -> None:
-            _evaluator_kernels.errors(
-                *self._programs(designs, rows),
-                columns,
-                target,
-                weights,
-                absolute,
-                result[rows],
-            )
-
-        self._in_parts(part, len(designs), threads)
-        return result
+        data = columns, target, weights, absolute
+        return self._filled(np.empty(len(designs)), threads, _evaluator_kernels.errors, designs, *data)
 
     def scaled_errors(
         self, designs: DesignBatch, columns: Floats, target: Floats, weights: Floats, threads: int = 1
@@ -119,20 +100,9 @@ class Program:
         centred = target - weights @ target
         if self._has_own(designs).any():
             predictions = self.predict(designs, columns, threads)
-            return np.array([_scaled_error(f, centred, weights) for f in predictions])
-        result = np.empty(len(designs))
-
-        def part(rows: slice) -> None:
-            _evaluator_kernels.scaled_errors(
-                *self._programs(designs, rows),
-                columns,
-                centred,
-                weights,
-                result[rows],
-            )
-
-        self._in_parts(part, len(designs), threads)
-        return result
+            return np.array([scaled_error(f, centred, weights) for f in predictions])
+        data = columns, centred, weights
+        return self._filled(np.empty(len(designs)), threads, _evaluator_kernels.scaled_errors, designs, *data)
 
     def refine(
         self,
@@ -169,6 +139,17 @@ class Program:
         self._in_parts(part, len(designs), threads)
         return values, errors, calls
 
+    def _filled(
+        self, result: Floats, threads: int, kernel: Callable[..., None], designs: DesignBatch, *data: Any
+    ) -> Floats:
+        """The result[B, ...] that a kernel writes from programs and data, each thread its own rows."""
+
+        def part(rows: slice) -> None:
+            kernel(*self._programs(designs, rows), *data, result[rows])
+
+        self._in_parts(part, len(designs), threads)
+        return result
+
     def _programs(self, designs: DesignBatch, rows: slice) -> tuple[Ints, Floats, Ints, Ints, Floats]:
         """What every kernel reads of some designs."""
         part = designs.tokens[rows], designs.values[rows], designs.lengths[rows]
@@ -204,24 +185,6 @@ class Program:
                 operator = self.own[token] if code == NO_CODE else by_code[code]
                 stack.append(operator.function(*[stack.pop() for _ in range(operator.arity)]))
         return stack[0]
-
-
-def affine(predicted: Floats, target: Floats, weights: Floats) -> tuple[float, float]:
-    """a and b of the best a + b f in weighted least squares; b is 0 if f is constant. Weights sum to 1."""
-    mean_f, mean_y = float(weights @ predicted), float(weights @ target)
-    spread = float(weights @ np.square(predicted - mean_f))
-    if not np.isfinite(spread) or spread <= 1e-14 * float(weights @ np.square(predicted)):
-        return mean_y, 0.0
-    slope = float(weights @ ((predicted - mean_f) * (target - mean_y))) / spread
-    return mean_y - slope * mean_f, slope
-
-
-def _scaled_error(predicted: Floats, centred: Floats, weights: Floats) -> float:
-    if not np.isfinite(predicted).all():
-        return np.inf
-    with np.errstate(all="ignore"):
-        offset, slope = affine(predicted, centred, weights)
-        return float(weights @ np.square(offset + slope * predicted - centred))
 
 
 def compiled(

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from discodso.base.arrays import Floats
-from discodso.base.errors import InvalidDesignError
+from discodso.base.errors import DeclarationError, InvalidDesignError
 from discodso.space.design import Design
 from discodso.tasks.regression.operators import OPERATORS, Operator
 from discodso.tasks.regression.typeset import markup, mathml
@@ -111,6 +111,11 @@ class Expression:
                 lambda operator, *operands: operator.function(*operands),
             )
         return np.array(values, dtype=np.float64)
+
+    def require_columns(self, given: int) -> None:
+        """Refuse another number of inputs than the expression has columns."""
+        if given != len(self.columns):
+            raise DeclarationError(f"the expression has {len(self.columns)} columns, got {given}")
 
     def __len__(self) -> int:
         return len(self.design)

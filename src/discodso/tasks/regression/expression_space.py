@@ -27,12 +27,13 @@ from discodso.space.space import Space
 from discodso.space.tokens import Token, Tree
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import CONST, literal_value
+from discodso.tasks.regression.losses import nmse_reward, weighted_variance
 from discodso.tasks.regression.operators import Operator, operators_named
+from discodso.tasks.regression.options import METRICS
 
 DEFAULT_LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", CONST)
 TRIGONOMETRIC = ("sin", "cos", "tan")
 INVERSES = (("exp", "log"), ("sqrt", "n2"), ("neg", "neg"), ("inv", "inv"))
-METRICS = ("nmse", "nrmse", "mae", "r2")
 Metric = Literal["nmse", "nrmse", "mae", "r2"] | Callable[[Floats, Floats, Floats], float]
 
 
@@ -166,9 +167,7 @@ class Fit:
     @property
     def variance(self) -> float:
         """Weighted variance of the target; 1 if the target is constant."""
-        mean = float(self.weights @ self.target)
-        variance = float(self.weights @ (self.target - mean) ** 2)
-        return variance if variance > 0 else 1.0
+        return weighted_variance(self.target, self.weights)
 
     def __call__(self, designs: DesignBatch) -> Floats:
         """Rewards; higher is better."""
@@ -205,6 +204,8 @@ class Fit:
 
     def reward_of(self, errors: Floats) -> Floats:
         """Reward from the mean squared (or absolute) error, infinite for failures."""
+        if self.metric == "nmse":
+            return nmse_reward(errors, self.variance)
         with np.errstate(over="ignore"):
             scaled = errors / (math.sqrt(self.variance) if self.metric == "mae" else self.variance)
         if self.metric == "r2":

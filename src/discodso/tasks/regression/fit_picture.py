@@ -5,19 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from discodso.report import figures
-from discodso.tasks.regression.data import Table
-from discodso.tasks.regression.estimator import DisCoRegressor
-from discodso.tasks.regression.expression_export import text
+from discodso.tasks.regression.export import text
 from discodso.tasks.regression.front import front_columns
+from discodso.tasks.regression.kind import FoundEquation
 
 
-def draw(model: DisCoRegressor, data: Table, path: Path) -> None:
+def draw(found: FoundEquation, path: Path) -> None:
     """Write the picture; the ending of the path says the format."""
-    equation = text(model.expression_, digits=4)
+    data, equation = found.data, text(found.expression, digits=4)
     figures.fit_and_front(
         data.y,
-        model.predict(data.X),
+        found.expression(data.X),
         data.target,
-        *front_columns(model.candidates_, model.expression_),
+        *front_columns(found.candidates, found.expression),
         title=f"{data.target} = {equation if len(equation) < 90 else equation[:87] + '...'}",
     ).save(path)

@@ -15,19 +15,20 @@ from discodso.run.task import Refined
 from discodso.space.design import Design, DesignBatch
 from discodso.space.space import Space
 from discodso.space.state import State
+from discodso.tasks.regression.export import text
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.expression_export import text
 from discodso.tasks.regression.expression_space import Fit
 
 
 @dataclass(frozen=True)
-class Candidate:
+class FrontPoint:
     """An expression of the front.
 
     Attributes:
         complexity: sum of the complexities of its tokens.
         loss: mean error on the training data, as the metric has it (1 - reward for a metric of one's own).
         validation_loss: the same on held-out data; None if there is none.
+        leave_one_out_error: mean squared error at each row by the fit without it; None if that is not known.
         finite: whether it stays finite on a box twice as wide as the data.
     """
 
@@ -36,6 +37,12 @@ class Candidate:
     loss: float
     validation_loss: float | None = None
     finite: bool = True
+    leave_one_out_error: float | None = None
+
+    @property
+    def unseen_error(self) -> float | None:
+        """The best guess of its error on new data: on held-out rows, or else by leaving out one at a time."""
+        return self.leave_one_out_error if self.validation_loss is None else self.validation_loss
 
 
 class FrontKeeper:
@@ -55,7 +62,12 @@ class FrontKeeper:
     @property
     def designs(self) -> list[Design]:
         """All that are kept, the best of every complexity first."""
-        return [design for level in self.best.values() for _, design in level.values()]
+        ranked = [
+            (rank, level, design)
+            for level, kept in self.best.items()
+            for rank, (_, design) in enumerate(kept.values())
+        ]
+        return [design for _, _, design in sorted(ranked, key=lambda entry: entry[:2])]
 
     def __call__(self, designs: DesignBatch) -> Floats:
         """Rewards of the designs."""
@@ -121,32 +133,32 @@ class FrontKeeper:
         return -math.inf if callable(self.fit.metric) else (-1.0 if self.fit.metric == "r2" else 0.0)
 
 
-def undominated(candidates: Sequence[Candidate]) -> list[Candidate]:
+def undominated(candidates: Sequence[FrontPoint]) -> list[FrontPoint]:
     """Those that no simpler one fits as well, by rising complexity."""
-    kept: list[Candidate] = []
+    kept: list[FrontPoint] = []
     for candidate in sorted(candidates, key=lambda c: (c.complexity, c.loss)):
         if not kept or candidate.loss < kept[-1].loss:
             kept.append(candidate)
     return kept
 
 
-def choose(front: Sequence[Candidate], selection: str, tolerance: float = 0.02) -> Candidate:
-    """Pick one: "accuracy" the smallest loss; "validation" the simplest whose held-out loss is within the
+def choose_by_rule(front: Sequence[FrontPoint], selection: str, tolerance: float = 0.02) -> FrontPoint:
+    """Pick one: "accuracy" the smallest loss; "validation" the simplest whose error on unseen rows is within the
     tolerance (a share) of the smallest; "complexity" the largest drop of the logarithm of the loss for one unit of
     complexity, among those within half again of the best loss.
     """
     pool = [candidate for candidate in front if candidate.finite] or list(front)
-    if selection == "validation" and all(c.validation_loss is not None for c in pool):
-        best = min(c.validation_loss for c in pool if c.validation_loss is not None)
-        limit = (1 + tolerance) * best + 1e-15
-        good = [c for c in pool if c.validation_loss is not None and c.validation_loss <= limit]
+    errors = [c.unseen_error for c in pool if c.unseen_error is not None]
+    if selection == "validation" and len(errors) == len(pool):
+        limit = (1 + tolerance) * min(errors) + 1e-15
+        good = [c for c, error in zip(pool, errors, strict=True) if error <= limit]
         return min(good, key=lambda c: c.complexity)
     if selection == "complexity":
         return _by_complexity(pool)
     return min(pool, key=lambda c: (c.loss, c.complexity))
 
 
-def _by_complexity(pool: Sequence[Candidate]) -> Candidate:
+def _by_complexity(pool: Sequence[FrontPoint]) -> FrontPoint:
     ordered = undominated(pool)
     least = min(c.loss for c in ordered)
     chosen, best_gain = ordered[0], -math.inf
@@ -161,13 +173,14 @@ def _by_complexity(pool: Sequence[Candidate]) -> Candidate:
     return chosen
 
 
-def as_rows(front: Sequence[Candidate], chosen: Expression) -> list[dict[str, Any]]:
+def as_rows(front: Sequence[FrontPoint], chosen: Expression) -> list[dict[str, Any]]:
     """The front as plain data, for tables."""
     return [
         {
             "complexity": c.complexity,
             "loss": c.loss,
             "validation_loss": c.validation_loss,
+            "leave_one_out_error": c.leave_one_out_error,
             "finite": c.finite,
             "chosen": c.expression.design == chosen.design,
             "expression": text(c.expression),
@@ -177,7 +190,7 @@ def as_rows(front: Sequence[Candidate], chosen: Expression) -> list[dict[str, An
 
 
 def front_columns(
-    front: Sequence[Candidate], chosen: Expression
+    front: Sequence[FrontPoint], chosen: Expression
 ) -> tuple[list[float], list[float], list[bool]]:
     """Complexities, losses, and which one was chosen, for plots."""
     picked = [c.expression.design == chosen.design for c in front]
@@ -194,7 +207,7 @@ def fixed_point(low: Floats, high: Floats) -> Floats:
     return np.where((low <= reach) & (high >= -reach), 0.0, middle)
 
 
-def marked_finite(candidate: Candidate, X: Floats, seed: int = 0) -> Candidate:
+def marked_finite(candidate: FrontPoint, X: Floats, seed: int = 0) -> FrontPoint:
     """Whether the expression stays finite on a box twice as wide as the data, tried at random points."""
     ends = np.array([X.min(axis=0), X.max(axis=0)])
     middle = fixed_point(ends[0], ends[1])

@@ -26,7 +26,8 @@ import numpy as np
 from discodso.base.arrays import Floats
 from discodso.tasks.regression.evaluator import evaluate, jacobian
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.front import Candidate, fixed_point
+from discodso.tasks.regression.front import FrontPoint, fixed_point
+from discodso.tasks.regression.losses import nmse_reward, weighted_variance
 
 _POWER = 1.0  # a model with twice the error is half as likely to be the truth, raised to this power
 _LENGTH = 0.1  # and one token more lowers its logarithm by this
@@ -43,8 +44,8 @@ _TIMES, _MORE = 2.0, 0.01
 
 
 def choose_model(
-    candidates: Sequence[Candidate], X: Floats, y: Floats, weights: Floats, widen: bool = True
-) -> Candidate:
+    candidates: Sequence[FrontPoint], X: Floats, y: Floats, weights: Floats, widen: bool = True
+) -> FrontPoint:
     """The candidate with the highest expected reward outside the data X[n, d], y[n]; weights sum to 1.
 
     `widen` says whether it is data outside that matter; without it the expectation is over the rows themselves.
@@ -52,9 +53,7 @@ def choose_model(
     pool = _compared(candidates)
     rows = widened(X) if widen else X
     predictions = np.array([_values(c.expression, rows) for c in pool])
-    mean = float(weights @ y)
-    variance = float(weights @ np.square(y - mean)) or 1.0
-    errors = np.array([_error_of(c) for c in pool]) / variance
+    errors = np.array([_error_of(c) for c in pool]) / weighted_variance(y, weights)
     lengths = np.array([c.complexity for c in pool])
     expected = expected_rewards(predictions, errors, lengths)
     expected = np.where(errors <= _TIMES * errors.min() + _MORE, expected, -np.inf)
@@ -82,8 +81,9 @@ def expected_rewards(predictions: Floats, errors: Floats, lengths: Floats) -> Fl
             continue
         values = predictions[truth, rows]
         with np.errstate(all="ignore"):
-            nmse = np.mean(np.square(predictions[:, rows] - values), axis=1) / (np.var(values) + 1e-300)
-            total += weight / (1.0 + np.where(np.isnan(nmse), np.inf, nmse))
+            apart = np.mean(np.square(predictions[:, rows] - values), axis=1)
+            # The small number: were a constant the truth, all others would be wrong.
+            total += weight * nmse_reward(apart, float(np.var(values)) + 1e-300)
     return total
 
 
@@ -95,8 +95,8 @@ def widened(X: Floats) -> Floats:
     return np.concatenate([middle + by * (X - middle) for by in stretches])[:_ROWS]
 
 
-def cross_validated(candidate: Candidate, X: Floats, y: Floats, weights: Floats) -> Candidate:
-    """With the mean squared error of leave-one-out cross-validation, by the slopes at the fitted constants.
+def with_leave_one_out_error(candidate: FrontPoint, X: Floats, y: Floats, weights: Floats) -> FrontPoint:
+    """The candidate with its mean squared error of leave-one-out cross-validation, by the slopes at its constants.
 
     One Jacobian, so one objective call, if there are constants.
     """
@@ -114,19 +114,19 @@ def cross_validated(candidate: Candidate, X: Floats, y: Floats, weights: Floats)
             left, sizes, _ = np.linalg.svd(slopes, full_matrices=False)
             own = np.minimum(np.square(left[:, sizes > 1e-9 * sizes[0]]).sum(axis=1), 1 - 1e-6)
     error = float(weights @ np.square(residuals / (1 - own)))
-    return replace(candidate, validation_loss=error if np.isfinite(error) else np.inf)
+    return replace(candidate, leave_one_out_error=error if np.isfinite(error) else np.inf)
 
 
-def _compared(candidates: Sequence[Candidate]) -> list[Candidate]:
+def _compared(candidates: Sequence[FrontPoint]) -> list[FrontPoint]:
     ordered = sorted(candidates, key=_error_of)
-    best: dict[float, Candidate] = {}
+    best: dict[float, FrontPoint] = {}
     for candidate in ordered:
         best.setdefault(candidate.complexity, candidate)
     return list(dict.fromkeys([*ordered[:_COMPARED], *best.values()]))
 
 
-def _error_of(candidate: Candidate) -> float:
-    return candidate.loss if candidate.validation_loss is None else candidate.validation_loss
+def _error_of(candidate: FrontPoint) -> float:
+    return candidate.loss if candidate.unseen_error is None else candidate.unseen_error
 
 
 def _values(expression: Expression, X: Floats) -> Floats:

@@ -11,17 +11,21 @@ from __future__ import annotations
 import csv
 import zlib
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from discodso.base.arrays import Floats
 from discodso.base.checks import require_one_of
 from discodso.base.errors import DeclarationError
+from discodso.base.options import check_options, option
+from discodso.run.kinds import Kind, Prepared
+from discodso.run.python_tasks import prepared
 from discodso.run.task import Task
 from discodso.tasks.regression.evaluator import evaluate
 from discodso.tasks.regression.expression import CONST, Expression
@@ -124,3 +128,29 @@ def problem_task(problem: Problem, variant: Literal["A", "B"] = "A", threads: in
     """The paper's task for a problem: its training set, function set, constraints and reward."""
     space = RegressionSpace(library=FUNCTION_SETS[problem.function_set])
     return regression_task(*problem.training_set(variant), space, threads=threads, name=problem.name)
+
+
+@dataclass(frozen=True)
+class ProblemOptions:
+    """[task] of one of the paper's regression problems, with the paper's space and reward."""
+
+    kind: ClassVar[str] = "problem"
+    problem: str = option(help="Its name, such as Jin-1.")
+    variant: Literal["A", "B"] = option("A", "B drops targets of 100 and more.", choices=("A", "B"))
+    threads: int = option(1, "Of the evaluator.", least=1)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
+    own: ProblemOptions = settings.task
+    (problem,) = problems(own.problem)
+    return prepared(settings, problem_task(problem, own.variant, own.threads))
+
+
+KIND = Kind(
+    options=ProblemOptions,
+    prepare=_prepare,
+    title=lambda task, ending: f"The regression problem {task.get('problem')}",
+)

@@ -8,11 +8,11 @@ import numpy as np
 
 from discodso.base.arrays import Floats
 from discodso.space.design import Design
-from discodso.tasks.regression.evaluator import affine
+from discodso.tasks.regression.constants_fit import fit_constants
 from discodso.tasks.regression.expression import CONST, Expression
-from discodso.tasks.regression.polish import polish
+from discodso.tasks.regression.losses import scaled_error, squared_loss
 
-_TRIED_WITH_POLISH = 6
+_TRIED_WITH_FIT = 6
 
 
 def shorter(expression: Expression) -> Iterator[Expression]:
@@ -60,21 +60,22 @@ def prune(
     """
     stages: list[Expression] = []
     calls = 0
-    limit = most * _loss(expression, X, y, weights) + 1e-300 if np.isfinite(most) else np.inf
+    limit = most * squared_loss(expression, X, y, weights) + 1e-300 if np.isfinite(most) else np.inf
     while len(expression) > 3:
         rated = []
         for candidate in shorter(expression):
             if calls == max_calls:
                 return stages, calls
             calls += 1
-            rated.append((_scaled_loss(candidate, X, y, weights), len(candidate), candidate))
+            # After the best line through its predictions: a guess of what a fit of the constants will give.
+            rated.append((scaled_error(candidate(X), y, weights), len(candidate), candidate))
         best: tuple[float, Expression] | None = None
-        for _, _, candidate in sorted(rated, key=lambda entry: entry[:2])[:_TRIED_WITH_POLISH]:
-            fitted, used = polish(
+        for _, _, candidate in sorted(rated, key=lambda entry: entry[:2])[:_TRIED_WITH_FIT]:
+            fitted, used = fit_constants(
                 candidate, X, y, weights, const_range, max_calls=max(0, min(40, max_calls - calls - 1))
             )
             calls += used
-            loss = _loss(fitted, X, y, weights)
+            loss = squared_loss(fitted, X, y, weights)
             if np.isfinite(loss) and (best is None or loss < best[0]):
                 best = (loss, fitted)
         if best is None:
@@ -84,19 +85,3 @@ def prune(
         if best[0] > limit:
             break
     return stages, calls
-
-
-def _loss(expression: Expression, X: Floats, y: Floats, weights: Floats) -> float:
-    predicted = expression(X)
-    return float(weights @ np.square(predicted - y)) if np.isfinite(predicted).all() else np.inf
-
-
-def _scaled_loss(expression: Expression, X: Floats, y: Floats, weights: Floats) -> float:
-    """Loss of the best line through the predictions: a guess of what polishing will make of it."""
-    predicted = expression(X)
-    if not np.isfinite(predicted).all():
-        return np.inf
-    with np.errstate(all="ignore"):
-        offset, slope = affine(predicted, y, weights)
-        loss = float(weights @ np.square(offset + slope * predicted - y))
-    return loss if np.isfinite(loss) else np.inf

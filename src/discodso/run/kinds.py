@@ -1,0 +1,144 @@
+"""What is special about a kind of task, as one record; all kinds by name, loaded when they are first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from discodso.base.errors import SettingsError
+from discodso.disco.method import MethodSettings
+from discodso.run.plan import Plan
+from discodso.run.result import Result
+from discodso.run.task import Task
+from discodso.space.design import Design
+from discodso.space.space import Space
+
+# The one place where kinds are registered: name, and the module whose KIND is the record.
+_MODULES = {
+    "regression": "discodso.tasks.regression.kind",
+    "policy": "discodso.tasks.policies.kind",
+    "bitstring": "discodso.tasks.bitstring",
+    "problem": "discodso.tasks.regression.problems",
+    "custom": "discodso.tasks.custom",
+    "python": "discodso.run.python_tasks",
+}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a kind makes of the settings of a run.
+
+    Attributes:
+        task: to search.
+        plan: of the search; a kind may keep calls for its end, or have a seed of its own for the search.
+        method: the preset of this kind; used unless the settings have another.
+        finish: what comes after the search, given its result and the folder of the run, if there is one: gives
+            what was found, None if that is the result itself.
+        introduction: what to show a person when the search begins, as text and tables of Rich.
+    """
+
+    task: Task
+    plan: Plan
+    method: MethodSettings
+    finish: Callable[[Result, Path | None], Any] = lambda result, folder: None
+    introduction: Callable[[], Sequence[Any]] = lambda: ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run.
+
+    Attributes:
+        result: of the search.
+        space: that was searched.
+        found: what the kind made of it, such as a model or a policy; None if that is the result itself.
+        note: a sentence for the user, such as that a damaged checkpoint was passed over.
+    """
+
+    result: Result
+    space: Space
+    found: Any = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A design for a page.
+
+    Attributes:
+        text: in a line, or as indented lines for a tree.
+        math: MathML as nested lists; None unless it is an expression.
+        svg: a picture; None unless it is a tree.
+    """
+
+    text: str
+    math: list[Any] | None = None
+    svg: str | None = None
+
+
+def _plainly(ending: Any, designs: Sequence[Design], history: Sequence[Any]) -> list[Shown]:
+    return [Shown(str(design)) for design in designs]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of task.
+
+    Attributes:
+        options: dataclass of its options, whose class attribute `kind` is its name: the table [task] of a settings
+            file, options on the command line, keyword arguments.
+        prepare: from the settings of a run, and what was handed over in Python, to what its search needs; what
+            must be closed afterwards goes on the stack.
+        whole: options with paths from the root, so that a run can be gone on with from anywhere.
+        title: the task for people, from the table [task] and from what `read` gives.
+        template: of a settings file, for `discodso init`; files that belong to it are in `files`.
+        top: designs that a run keeps by default.
+        executors: whether an executor may evaluate its designs; else what to use in its place.
+        lines, data: what was found for people, as text and tables of Rich for a width, and for programs.
+        read: reads back what `finish` has written into a folder; None if nothing, or nothing that can be read.
+        last: the file that `finish` writes last, JSON with the "calls" of the search; "" if it writes none.
+        shown: designs of a run for a page, given what `read` gives and the history.
+        page: more for a page, from what `read` gives: "best", "front" and "score", as far as they are special.
+    """
+
+    options: type[Any]
+    prepare: Callable[[Any, Any, ExitStack], Prepared]
+    title: Callable[[Mapping[str, Any], Any], str]
+    whole: Callable[[Any], Any] = lambda options: options
+    template: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    top: int = 10
+    executors: bool | str = True
+    lines: Callable[[Outcome, int], Sequence[Any]] | None = None
+    data: Callable[[Outcome], dict[str, Any]] | None = None
+    read: Callable[[Path], Any] = lambda folder: None
+    last: str = ""
+    shown: Callable[[Any, Sequence[Design], Sequence[Any]], list[Shown]] = _plainly
+    page: Callable[[Any], Mapping[str, Any]] = lambda ending: {}
+
+    @property
+    def name(self) -> str:
+        """As settings files have it."""
+        return str(self.options.kind)
+
+
+def kind_named(name: Any, where: str = "task.kind") -> Kind:
+    """The kind of that name."""
+    if not isinstance(name, str) or name not in _MODULES:
+        choices = [choice for choice in _MODULES if choice != "python"]
+        close = get_close_matches(name, choices, 1) if isinstance(name, str) else []
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        got = "nothing" if name is None else f"{name!r:.60}"
+        raise SettingsError(f"{where} must be one of {', '.join(choices)}, got {got}{hint}")
+    found: Kind = import_module(_MODULES[name]).KIND
+    return found
+
+
+def kind_names() -> tuple[str, ...]:
+    """All that a settings file may name."""
+    return tuple(name for name in _MODULES if name != "python")

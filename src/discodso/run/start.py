@@ -1,0 +1,266 @@
+"""Starting a run, and going on with one: one function does both, and `search` and `resume` call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discodso.base.checks import require, require_one_of
+from discodso.base.errors import CheckpointError, DeclarationError, SettingsError
+from discodso.base.options import require_nothing_left, taken, with_options
+from discodso.disco.disco import DisCoSettings
+from discodso.disco.method import MethodSettings
+from discodso.disco.presets import PRESETS, Preset
+from discodso.run import checkpoint
+from discodso.run.callbacks import Callbacks
+from discodso.run.evaluation import Evaluator
+from discodso.run.executors.dispatch import Executor
+from discodso.run.executors.kinds import make_executor
+from discodso.run.folder import SETTINGS, RunFolder, read_settings, require_run_folder, require_unused
+from discodso.run.kinds import Outcome, Prepared
+from discodso.run.loop import KIND, Loop, Pending
+from discodso.run.plan import Plan
+from discodso.run.python_tasks import PythonOptions
+from discodso.run.race import Confirmer
+from discodso.run.result import Result
+from discodso.run.settings import RunSettings, changed, read
+from discodso.run.task import Task
+from discodso.space.design import Design, DesignBatch
+from discodso.space.replay import replay
+
+
+@with_options(Plan)
+def search(
+    task: Task,
+    *,
+    budget: int,
+    method: MethodSettings | None = None,
+    preset: Preset | None = None,
+    initial_designs: Sequence[Design] = (),
+    callback: Any = None,
+    executor: Executor | None = None,
+    out: str | Path | None = None,
+    **plan: Any,
+) -> Result:
+    """Search for the design of highest reward.
+
+    Args:
+        task: the space and the objective.
+        budget: objective calls to spend; failed calls count.
+        method: settings of the method; those of the preset by default.
+        preset: "default", DisCo with all that makes it stronger, or "paper", with the paper's hyperparameters and
+            nothing else; see `preset`.
+        initial_designs: designs to evaluate first and to learn from.
+        callback: a function called after every batch with its history row and the best designs so far, a
+            `Callback`, or a list of these.
+        executor: evaluates the designs elsewhere: anything with `submit`, such as `Processes`.
+            The result is the same, but that a target is looked at after every batch.
+        out: folder for the run, which must be new or empty; `resume` goes on with it.
+        {options}
+
+    Ctrl-C ends the search and returns what was found.
+    """
+    if method is not None and preset is not None:
+        raise DeclarationError("give search a method or a preset, not both")
+    require("task", task, isinstance(task, Task), "a Task")
+    own = taken(Plan, plan)
+    require_nothing_left("search", plan, Plan)
+    settings = RunSettings(
+        PythonOptions(task.name),
+        Plan(budget, **own),
+        method,
+        preset or "default",
+        initial_designs=_designs(initial_designs),
+        given=task,
+    )
+    return start(settings, out=out, callback=callback, executor=executor).result
+
+
+def resume(
+    folder: str | Path,
+    *,
+    budget: int | None = None,
+    time_limit: float | None = None,
+    task: Task | None = None,
+    method: MethodSettings | None = None,
+    executor: Executor | None = None,
+    callback: Any = None,
+) -> Any:
+    """Go on with the run in a folder, exactly as if it had never stopped.
+
+    Args:
+        folder: `out` of the run.
+        budget: objective calls in all; that of the run by default.
+        time_limit: seconds in all, those before included.
+        task: for runs that began in Python, the same task again.
+        method: for runs that began with a method of one's own, its settings.
+        executor: evaluates designs elsewhere; that of the settings by default.
+        callback: watches the run; see `search`.
+
+    Returns:
+        What the function returned that began the run: a `Result`, or a `PolicySearch`; a `FoundEquation` where the
+        run began as an equation for a table.
+    """
+    settings = replace(settings_of(folder, budget, time_limit), given=task)
+    if task is not None:
+        settings = replace(settings, task=PythonOptions(task.name))
+    if method is not None:
+        settings = replace(settings, method=method)
+    outcome = start(settings, out=folder, resume=True, callback=callback, executor=executor)
+    return outcome.result if outcome.found is None else outcome.found
+
+
+def settings_of(
+    folder: str | Path, budget: int | None = None, time_limit: float | None = None
+) -> RunSettings:
+    """The settings of the run in a folder, with other limits where given."""
+    require_run_folder(Path(folder))
+    return read(Path(folder) / SETTINGS).with_limits(budget, time_limit)
+
+
+def start(
+    settings: RunSettings,
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    callback: Any = None,
+    executor: Executor | None = None,
+    introduce: Callable[[Sequence[Any]], None] | None = None,
+) -> Outcome:
+    """Do what settings say: start a run, or go on with the one in `out`.
+
+    Args:
+        settings: all of the run.
+        out: folder for the run.
+        resume: go on with the run in the folder. The settings must be those that it began with; the limits may be
+            others.
+        callback: watches the run; see `search`.
+        executor: in place of that of the settings.
+        introduce: is told what the kind of task has to show before the search begins.
+    """
+    require_one_of("preset", settings.preset, PRESETS)
+    kind = settings.kind
+    settings = replace(settings, task=kind.whole(settings.task))
+    if settings.executor.kind != "none" and isinstance(kind.executors, str):
+        raise SettingsError(f"executor.kind must be 'none' for {kind.name}: {kind.executors}")
+    callbacks = Callbacks(callback)
+    if out is not None and not resume:
+        require_unused(Path(out))
+    with ExitStack() as stack:
+        prepared = kind.prepare(settings, settings.given, stack)
+        task = prepared.task
+        method = _method(settings, prepared, Path(out) if resume and out is not None else None)
+        own = settings.method is None and settings.preset != "paper"
+        plan = prepared.plan.confirming_noise(task.noisy and own)
+        if plan.confirm_calls and not task.noisy:
+            raise DeclarationError(
+                "confirm_calls is for tasks whose rewards are noisy: stochastic=True and not repeatable"
+            )
+        first = _encoded(task, settings.initial_designs)
+        if executor is None:
+            executor = _executor(settings, stack)
+        if introduce is not None:
+            introduce(prepared.introduction())
+        loop = _loop(task, method, plan, callbacks, executor)
+        record = _record(settings, method, plan)
+        if out is None:
+            result = loop.execute(Pending(first))
+            return Outcome(result, task.space, prepared.finish(result, None))
+        if resume:
+            return _go_on(Path(out), loop, first, prepared, record)
+        with RunFolder.create(out, record) as folder:
+            loop.write_to(folder)
+            result = loop.execute(Pending(first))
+            return Outcome(result, task.space, prepared.finish(result, folder.path))
+
+
+def _go_on(
+    path: Path, loop: Loop, first: DesignBatch | None, prepared: Prepared, record: dict[str, Any]
+) -> Outcome:
+    with RunFolder.reopen(path) as folder:
+        loop.write_to(folder)
+        resumed, note = checkpoint.is_there(folder.path), ""
+        if resumed:
+            state, note = checkpoint.load(folder.path, KIND)
+            pending = loop.restore(state)
+        else:  # killed before the first one
+            folder.take_history(0)
+            pending = Pending(first)
+        if loop.plan.budget < (spent := loop.spent(pending)):
+            raise CheckpointError(f"{path} has {spent} calls already; the budget must be at least that")
+        if note:
+            checkpoint.set_refused_aside(folder.path, KIND)
+        folder.write_settings(record)
+        result = loop.execute(pending, resumed)
+        return Outcome(result, loop.space, prepared.finish(result, folder.path), note)
+
+
+def _method(settings: RunSettings, prepared: Prepared, resumed: Path | None) -> MethodSettings:
+    """The method that the settings ask for."""
+    if settings.method is not None:
+        buildable = callable(getattr(settings.method, "build", None))
+        require("method", settings.method, buildable, "the settings of a method, such as DisCoSettings()")
+        return settings.method
+    if resumed is not None:
+        table = read_settings(resumed / SETTINGS).get("method", {})
+        if isinstance(table, dict) and table.get("kind") == "python":
+            raise SettingsError(
+                f"{resumed} is of a run with a method of one's own; hand it to resume as method=..."
+            )
+    if settings.changes and not isinstance(prepared.method, DisCoSettings):
+        raise SettingsError("method has settings that the preset of this task does not have; name its kind")
+    made: MethodSettings = changed(prepared.method, settings.changes)
+    return made
+
+
+def _record(settings: RunSettings, method: MethodSettings, plan: Plan) -> dict[str, Any]:
+    """For the folder: all that was asked for, and the method and the share of the race that were chosen."""
+    record = settings.record()
+    record["run"]["confirm_calls"] = plan.confirm_calls
+    return {**record, "method": settings.method_table(method)}
+
+
+def _executor(settings: RunSettings, stack: ExitStack) -> Any:
+    options = settings.executor
+    executor = make_executor(options.kind, options.workers, options.address)
+    if executor is not None:
+        close: Callable[[], None] = executor.close
+        stack.callback(close)
+    return executor
+
+
+def _designs(given: Any) -> tuple[Design, ...]:
+    if isinstance(given, Design):
+        raise DeclarationError(
+            "initial_designs must be a list of designs, got a single one; put it in a list"
+        )
+    return tuple(given or ())
+
+
+def _encoded(task: Task, given: Sequence[Design]) -> DesignBatch | None:
+    if not given:
+        return None
+    encoded = task.space.encode(list(given))
+    replay(task.space, encoded)  # refuses designs that do not belong to the space
+    return encoded
+
+
+def _loop(
+    task: Task, method: MethodSettings, plan: Plan, callbacks: Callbacks, executor: Executor | None
+) -> Loop:
+    for_method, for_objective, for_race = np.random.SeedSequence(int(plan.seed)).spawn(3)
+    evaluator = Evaluator(
+        task,
+        for_objective,
+        raise_on_failure=plan.raise_on_failure,
+        executor=executor,
+        design_seconds=plan.design_seconds,
+    )
+    built = method.build(task.space, for_method)
+    confirmer = Confirmer(evaluator.with_seed(for_race), plan.confirm_calls or 0)
+    return Loop(plan, built, evaluator, confirmer, callbacks)

@@ -1,0 +1,110 @@
+"""Options of tree policies, declared once for Python, settings files and the command line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from discodso.base.checks import require
+from discodso.base.errors import DeclarationError
+from discodso.base.options import check_options, option
+
+BUDGET = 10_000
+EPISODES = 100
+MAX_NODES = 31
+RESOLUTION = 0.01
+
+
+def _pairs(words: list[str]) -> dict[str, Any]:
+    """NAME=VALUE for the environment; a value is JSON where it can be read as such, else a string."""
+    found: dict[str, Any] = {}
+    for text in words:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise DeclarationError(f"--argument must be NAME=VALUE, got {text!r}")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = {"True": True, "False": False, "None": None}.get(value, value)
+    return found
+
+
+def _ranges(words: list[str]) -> dict[str, tuple[float, float]]:
+    """FEATURE=LOW,HIGH for thresholds."""
+    found = {}
+    for text in words:
+        name, equals, ends = text.rpartition("=")
+        try:
+            low, high = (float(part) for part in ends.split(","))
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise DeclarationError(f"--range must be FEATURE=LOW,HIGH, got {text!r}")
+        found[name] = (low, high)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyOptions:
+    """[task] of a decision tree that acts in an environment."""
+
+    kind: ClassVar[str] = "policy"
+    environment: str = option(help="Id of a Gymnasium environment, such as CartPole-v1.")
+    arguments: dict[str, Any] = option(
+        factory=dict,
+        help="Of the environment, for `gymnasium.make`; on the command line NAME=VALUE, may be given again.",
+        command="argument",
+        read=_pairs,
+    )
+    ranges: dict[str, tuple[float, float]] = option(
+        factory=dict,
+        help="(low, high) of thresholds by the name or number of a feature; on the command line FEATURE=LOW,HIGH, "
+        "may be given again.",
+        command="range",
+        read=_ranges,
+    )
+    probe_ranges: bool = option(
+        False,
+        "Let thresholds of all others lie where features lie in episodes of random actions, not in declared "
+        "bounds, which may be far wider.",
+    )
+    episodes: int = option(EPISODES, "N, fresh episodes for one objective call, their mean return.", least=2)
+    max_nodes: int = option(MAX_NODES, "Decisions and leaves of the largest tree.", least=3)
+    typical_nodes: int | None = option(
+        None, "Begin with trees of about this size, 0 for any. By default as the preset has it."
+    )
+    resolution: float = option(
+        RESOLUTION,
+        "h, closest distance of thresholds on one path, as a share of the range.",
+        above=0,
+        most=0.5,
+        command="",
+    )
+    racing: bool | None = option(
+        None, "Cut poor trees after few episodes. By default as the preset has it: not for the paper's."
+    )
+    common_episodes: bool = option(
+        False,
+        "All trees meet the same N episodes, drawn once for the run, not fresh ones. That compares trees far "
+        "better where returns are noisy, but the best fit those episodes a little: use many.",
+    )
+    trim: bool | None = option(
+        None,
+        "Cut out decisions of the winner that earn nothing, at the end. By default as the preset has it: not for "
+        "the paper's.",
+    )
+    workers: int = option(1, "Processes, or threads where the environment is compiled.", least=1)
+    test_seeds: tuple[int, ...] | None = option(
+        None,
+        "For the final score, 0 to 999 by default; not those from 2^29 on, which search and choice use.",
+        command="",
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.typical_nodes is not None:
+            small = self.typical_nodes == 0 or self.typical_nodes >= 3
+            require("typical_nodes", self.typical_nodes, small, "3 or more, or 0 for no preference")
+        if self.test_seeds is not None:
+            require("test_seeds", self.test_seeds, len(self.test_seeds) >= 2, "at least two seeds")

@@ -1,0 +1,82 @@
+"""Options of equations, declared once for Python, settings files and the command line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from discodso.base.options import check_options, option
+
+METRICS = ("nmse", "nrmse", "mae", "r2")
+LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", "const")
+SELECTIONS = ("auto", "accuracy", "validation", "complexity")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """What equations may look like, and how one is chosen."""
+
+    library: tuple[Any, ...] = option(
+        LIBRARY, 'Operators (names or `Operator` objects of one\'s own), numbers, and "const".', command=""
+    )
+    max_length: int = option(32, "Longest expression, in tokens.", least=1)
+    const_range: tuple[float, float] = option((-math.inf, math.inf), "Where constants may lie.", command="")
+    need_input: bool = option(False, "Every expression has an input.", command="")
+    no_constant_subtrees: bool = option(True, "No operator has numbers only for operands.", command="")
+    no_inverses: bool = option(True, "No operator directly inside its inverse.", command="")
+    max_constants: int | None = option(None, "Limit on the number of constants.", command="")
+    metric: Any = option(
+        "nmse",
+        '"nmse", "nrmse", "mae", "r2", or a function of (y, prediction, weights) to a reward.',
+        choices=METRICS,
+        command="",
+    )
+    polish: bool = option(
+        True,
+        "Fit constants by least squares, of the best designs of every batch, and try after the search what can be "
+        "cut out of the best expression.",
+        command="",
+    )
+    scaled: bool = option(
+        True, "Search for the f whose best a + b f(x) fits; a and b become constants of it.", command=""
+    )
+    selection: str = option(
+        "auto",
+        'How to choose a model: "auto" by what is to be expected of it, or from the front by "accuracy", '
+        '"validation" (a held-out quarter of the rows) or "complexity".',
+        choices=SELECTIONS,
+    )
+    must_extrapolate: bool = option(
+        True, "The model must also be good, and finite, on data twice as wide as those given.", command=""
+    )
+    threads: int = option(1, "Of the evaluator.", least=1, command="")
+
+    IN_FILES: ClassVar[Mapping[str, Any]] = {
+        "library": tuple[str, ...],
+        "metric": Literal["nmse", "nrmse", "mae", "r2"],
+    }
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    @property
+    def squared(self) -> bool:
+        """Whether the metric is one of the squared error, which least squares serves."""
+        return not callable(self.metric) and self.metric != "mae"
+
+    @property
+    def refines(self) -> bool:
+        """Whether the task fits constants by least squares."""
+        return bool(self.polish and self.squared)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegressionOptions(ModelOptions):
+    """[task] of an equation for a column of a table."""
+
+    kind: ClassVar[str] = "regression"
+    table: str = option(help="CSV file with a header line.")
+    target: str = option(help="Column to explain.")
+    ignore: tuple[str, ...] = option((), "Column to leave out; may be given again.")
