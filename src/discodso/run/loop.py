@@ -260,11 +260,12 @@ class Loop:
         rewards, weights = evaluation.rewards, evaluation.answer.weights
         if self.memory is None:
             return evaluation.designs, rewards, weights
-        fresh, count, failed = self.memory.is_new(asked), len(rewards), evaluation.failed
+        count, failed, whole = len(rewards), evaluation.failed, len(new) == len(asked)
+        fresh = None if whole else self.memory.is_new(asked)
         # Refined designs are known as they came, and as they are now.
         self.memory.add(new.select(slice(0, count)), np.where(failed, np.nan, evaluation.answer.rewards))
         self.memory.add(evaluation.designs, np.where(failed, np.nan, rewards))
-        if len(new) == len(asked):
+        if fresh is None:
             return evaluation.designs, rewards, weights
         again = np.flatnonzero(~fresh & self.memory.holds(asked))
         known = asked.select(again)

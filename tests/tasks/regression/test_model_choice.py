@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discodso import DisCoSettings, NetworkSettings
+from discodso import DisCoRegressor, DisCoSettings, NetworkSettings
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.expression_space import RegressionSpace
 from discodso.tasks.regression.front import FrontPoint, choose_by_rule, marked_finite
@@ -209,3 +209,29 @@ def test_a_model_is_made_with_no_more_calls_than_there_are():
     fitted = make_model(found[:2], seen, held_out, room=200, selection="validation")
     assert 0 < fitted.calls <= 200
     assert squared_loss(fitted.expression, *seen) < 1e-6
+
+
+def test_every_evaluation_of_the_choice_is_counted():
+    seen = data(lambda x: 2.5 * np.exp(-x), 0, 2)
+    held_out = data(lambda x: 2.5 * np.exp(-x), 0, 2, rows=20)
+    texts = ["2.4 * exp(0 - x) + 0.001 * sin(x)", "2 - x", "2.5 * exp(0 - 1.0 * x)", "x * x", "sin(x)", "3.0"]
+    found = [Expression.parse(text, ("x",)) for text in texts]
+    made = []
+
+    def loss(expression, X, y, weights):
+        made.append(expression)
+        return squared_loss(expression, X, y, weights)
+
+    for unseen, selection in ((None, "accuracy"), (held_out, "validation")):
+        made.clear()
+        model = make_model(
+            found, seen, unseen, room=100, selection=selection, loss=loss, polished=False, widen=False
+        )
+        assert model.calls == len(made) - 1  # the loss of the constant is the variance
+
+
+@pytest.mark.parametrize("budget", [1, 2, 10, 61, 400, 1000])
+def test_small_budgets_hold_with_all_that_is_counted(budget):
+    X, y, _ = data(lambda x: 2.5 * np.exp(-x), 0, 2)
+    model = DisCoRegressor(budget=budget, random_state=0).fit(X, y)
+    assert model.result_.calls <= model.calls_ <= budget

@@ -76,7 +76,7 @@ class TreeObjective:
             done[alive] = upto
             alive = alive[np.isfinite(returns[alive, :upto]).all(axis=1)]
             if upto < self.episodes and self.racing is not None and len(alive):
-                alive = alive[self._on(returns[alive, :upto], nodes[alive], order[:upto], batch, count)]
+                alive = alive[self._on(returns[alive, :upto], order[:upto], batch, count)]
             before = upto
         rewards = np.array([own[:met].mean() for own, met in zip(returns, done, strict=True)])
         through = (done == self.episodes) & np.isfinite(rewards)
@@ -91,7 +91,7 @@ class TreeObjective:
         rewards = np.where(through, rewards, np.minimum(rewards, least))
         return Measured(rewards, float(spent), reasons, done)
 
-    def _on(self, returns: Floats, nodes: Ints, order: Ints, batch: int, count: int) -> Bools:
+    def _on(self, returns: Floats, order: Ints, batch: int, count: int) -> Bools:
         """bool[n], which trees race on, by their returns, float[n, k], in the first k episodes of this order."""
         assert self.racing is not None
         # Episodes that are the same for all are hard or easy for all.
