@@ -6,7 +6,7 @@ REPORT := demo-report
 RUNS := $(addprefix $(REPORT)/,cartpole ladder equation bitstring)
 
 .PHONY: demo test test-browser test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression bench-executors \
-	bench-control bench-defaults bench-refinement bench-noise bench-laws bench-ablation policies reproduce clean help
+	bench-control bench-defaults bench-refinement bench-noise bench-designs bench-laws bench-ablation policies reproduce clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -83,7 +83,8 @@ bench-expressions: $(VENV)/installed-bench  ## the expression evaluator against 
 
 bench-regression: $(VENV)/installed  ## the paper's 45 problems, 1e6 calls each (about half an hour on 2 cores)
 	$(BIN)/discodso bench regression --problems all --budget 1000000 --seeds 1 --checkpoint 100000 \
-		--out benchmarks/results/regression-paper.jsonl
+		--out runs/regression-paper
+	cp runs/regression-paper/paper-A-1000000.jsonl benchmarks/results/regression-paper.jsonl
 
 bench-control: $(VENV)/installed  ## tree policies: simulators against Gymnasium, racing, a whole search
 	$(BIN)/python benchmarks/control.py
@@ -112,6 +113,9 @@ bench-refinement: $(VENV)/installed-bench  ## ways to refine values without deri
 
 bench-noise: $(VENV)/installed-baselines  ## noisy rewards: what the race at the end is worth (half an hour)
 	$(BIN)/python benchmarks/noise.py
+
+bench-designs: $(VENV)/installed-bench $(VENV)/installed-baselines  ## designs with several values, beside TPE, GP and CMA-ES (an hour)
+	$(BIN)/python benchmarks/designs.py
 
 bench-laws: $(VENV)/installed-bench  ## twenty laws from noisy tables, beside pyoperon (a quarter of an hour)
 	$(BIN)/python benchmarks/noisy_laws.py

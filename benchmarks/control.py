@@ -26,7 +26,7 @@ from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.kind import default_settings
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.racing import Racing
-from discodso.tasks.policies.simulators import Forest
+from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import SEARCH_SEEDS, search_seeds, tree_space
 
@@ -177,7 +177,7 @@ def racing_cost(environment: str, updates: int) -> dict[str, Any]:
 
 
 def search_speed() -> dict[str, Any]:
-    """A whole search on CartPole, tuned settings."""
+    """A whole search on CartPole, default settings."""
     found = {}
     for name, racing in (("racing", True), ("all episodes", False)):
         start = time.process_time()

@@ -25,7 +25,7 @@ from discodso.baselines.decoupled import DecoupledSettings
 from discodso.baselines.random_search import RandomSettings
 from discodso.disco.method import MethodSettings
 from discodso.disco.settings import LearnerSettings
-from discodso.reproduce.scales import scale_named
+from discodso.reproduce.scales import SCALES
 from discodso.run.result import Result
 from discodso.tasks.bitstring import bitstring
 from discodso.tasks.policies.environments import as_environment, describe
@@ -36,7 +36,7 @@ from discodso.tasks.policies.tree_space import search_seeds, tree_space, tree_ta
 from discodso.tasks.regression.expression_space import Fit
 from discodso.tasks.regression.problems import problem_task, problems
 
-PROBLEMS = scale_named("small").problems[1::3]
+PROBLEMS = SCALES["small"].problems[1::3]
 LARGE = replace(preset("paper"), batch_size=1000)
 GENETIC = DecoupledSettings(GPSettings(), "bfgs")
 FASTER, ENTROPY = LearnerSettings(learning_rate=0.01), LearnerSettings(entropy_coefficient=0.1)

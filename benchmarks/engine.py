@@ -22,10 +22,11 @@ import numpy as np
 import torch
 from harness import write_result
 
-from discodso import DisCo, DisCoSettings, NoNesting, Space, Token, Tree
+from discodso import DisCo, DisCoSettings, FixedSequence, NoNesting, Real, Space, Token, Tree
 from discodso.baselines.random_search import UniformStepper
-from discodso.disco.network import NetworkSettings, Policy
+from discodso.disco.network import Policy
 from discodso.disco.sampling import sample
+from discodso.disco.settings import NetworkSettings
 from discodso.disco.training import policy_gradient_loss
 from discodso.space.replay import replay
 
@@ -69,9 +70,17 @@ def full_length(space: Space, policy: Policy) -> None:
         policy.heads.bias[leaves] -= 20
 
 
-def measure(batch: int, positions: int, repeats: int, *, longest: bool = False) -> dict[str, Any]:
+def valued_space(values: int, positions: int) -> Space:
+    """Four tokens that carry so many real numbers each."""
+    numbers: dict[str, Any] = {f"x{k}": Real(0, 1) for k in range(values)}
+    return Space([Token(name, **numbers) for name in "abcd"], FixedSequence(positions))
+
+
+def measure(
+    batch: int, positions: int, repeats: int, *, longest: bool = False, space: Space | None = None
+) -> dict[str, Any]:
     """Times and ratios for one batch size and one maximum length."""
-    space = symbolic_space(positions)
+    space = space or symbolic_space(positions)
     policy = Policy(space, NetworkSettings(), np.random.default_rng(0))
     if longest:
         full_length(space, policy)
@@ -165,6 +174,12 @@ def main() -> None:
     }
     for name, value in growth.items():
         print(f"{name}: {value}")
+    one, four = (measure(1000, 16, repeats, space=valued_space(values, 16)) for values in (1, 4))
+    values = {
+        f"{part}_of_four_values_over_one": round(four[f"{part}_ms"] / one[f"{part}_ms"], 2)
+        for part in ("sampling", "training")
+    }
+    print(*(f"{name}: {value}" for name, value in values.items()), sep="\n")
     rules = uniform_sampling(repeats)
     print(f"rules and bookkeeping without a network, 1000 designs: {rules:.1f} ms")
     print(f"memory over the import, batch 1000, length 32: {memory:.0f} MB")
@@ -174,6 +189,7 @@ def main() -> None:
         "time": "CPU, median",
         "cases": rows,
         "growth": growth,
+        "values": values,
         "rules_only_ms": round(rules, 2),
         "memory_over_import_mb": round(memory),
     }

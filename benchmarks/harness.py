@@ -212,7 +212,9 @@ def main(benchmark: Benchmark, question: str | None, arguments: Sequence[str] | 
 
     if not any(map(chosen, benchmark.wanted(list(records)))):
         parser.error("--only: there is no such run")
-    if not options.table:
+    if options.table:
+        records.arrange(benchmark.wanted(list(records)))  # those of a command that was stopped
+    else:
         make(benchmark, records, chosen=chosen, jobs=options.jobs, again=options.again)
     text = benchmark.text(records)
     write_atomically(benchmark.path.with_suffix(".md"), text)

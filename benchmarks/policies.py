@@ -32,8 +32,8 @@ PAPER = {
     "LunarLander-v3": "99.24 (23)",
 }
 PAPER_SEEDS = range(3)
-TUNED_SEEDS = {"CartPole-v1": range(3), "MountainCar-v0": range(10), "Acrobot-v1": range(10)}
-TUNED = {
+DEFAULT_SEEDS = {"CartPole-v1": range(3), "MountainCar-v0": range(10), "Acrobot-v1": range(10)}
+DEFAULT = {
     "CartPole-v1": "--budget 10000",
     "MountainCar-v0": "--budget 20000 --episodes 200 --common-episodes",
     "Acrobot-v1": "--budget 60000 --episodes 600 --restart-after 3000",
@@ -49,7 +49,7 @@ CHAIN = {
     },
     "LunarLander-v3-closer-seed0": f"{LUNAR_LANDER} --budget 12000 --episodes 200 --seed 0 "
     + " ".join(f"--start-from results/policies/{name}" for name in EXPLORED),
-    "LunarLander-v3-tuned-seed0": f"{LUNAR_LANDER} --budget 16000 --episodes 1000 --seed 0 "
+    "LunarLander-v3-default-seed0": f"{LUNAR_LANDER} --budget 16000 --episodes 1000 --seed 0 "
     "--start-from results/policies/LunarLander-v3-closer-seed0",
     "LunarLander-v3-paper-seed0": (
         "LunarLander-v3 --preset paper --budget 100000 --time-limit 900 --workers 2 --seed 0"
@@ -64,9 +64,9 @@ LEFT_OUT = "# initial_designs: the best of the runs that the command in summary.
 def runs() -> dict[str, str]:
     """Folder and arguments of every run."""
     found = {}
-    for environment, options in TUNED.items():
-        for seed in TUNED_SEEDS[environment]:
-            found[f"{environment}-tuned-seed{seed}"] = f"{environment} {options} --seed {seed}"
+    for environment, options in DEFAULT.items():
+        for seed in DEFAULT_SEEDS[environment]:
+            found[f"{environment}-default-seed{seed}"] = f"{environment} {options} --seed {seed}"
         for seed in PAPER_SEEDS:
             found[f"{environment}-paper-seed{seed}"] = (
                 f"{environment} --preset paper --budget {PAPER_CALLS} --workers 2 --seed {seed}"

@@ -20,7 +20,7 @@ import peers
 from harness import Benchmark, Key, Record, main, markdown
 
 from discodso.base.statistics import bootstrap_interval
-from discodso.reproduce.regression_runs import Trial, execute
+from discodso.reproduce.regression_runs import run_problem
 from discodso.tasks.regression.losses import prediction_reward
 from discodso.tasks.regression.problems import FUNCTION_SETS, Problem, problems
 
@@ -63,7 +63,7 @@ def run(key: Key) -> Record:
     if key["method"] == "pyoperon":
         (problem,) = problems(name)
         return operon(problem, seed, calls, variant)
-    found = execute(Trial(name, seed, calls, variant, preset="default"))
+    found = run_problem(name, seed, calls, variant, preset="default")
     return {figure: found[figure] for figure in FIGURES}
 
 

@@ -1,6 +1,7 @@
 """The 45 regression problems: what is each part of the default search worth?
 
-100,000 calls, variant A of the data, seeds 0 to 2. Runs of the default are those of benchmarks/regression.py.
+100,000 calls, variant A of the data, seeds 0 to 2. The default has runs of its own, so that all rows are of one
+version.
 
     python benchmarks/regression_ablation.py   what results/regression_ablation.jsonl lacks (hours), and its table
 """
@@ -17,12 +18,13 @@ import regression
 from harness import Benchmark, Key, Record, gaps, main, markdown, signed_gap
 
 from discodso.disco.presets import preset
-from discodso.reproduce.regression_runs import Trial, execute
+from discodso.reproduce.regression_runs import run_problem
 
 DEFAULT = preset(refines=True)
 assert DEFAULT.archive is not None
 # What each row of the ablation leaves out.
 ABLATION: dict[str, dict[str, Any]] = {
+    "default": {},
     "without variation": {"method": replace(DEFAULT, variation=None)},
     "without least squares": {"method": replace(DEFAULT, task_refinement=None)},
     "without scale and offset": {"scaled": False},
@@ -45,22 +47,14 @@ KEYS = [
 def run(key: Key) -> Record:
     """One search."""
     options = {"preset": "default", **ABLATION[key["method"]]}
-    found = execute(Trial(key["problem"], key["seed"], CALLS, VARIANT, **options))
+    found = run_problem(key["problem"], key["seed"], CALLS, VARIANT, **options)
     return {figure: found[figure] for figure in regression.FIGURES}
-
-
-def with_default(records: Sequence[Record]) -> list[Record]:
-    """And the same runs of the default."""
-    theirs = regression.BENCHMARK.records()
-    wanted = [{**key, "method": "default"} for key in KEYS if key["method"] == next(iter(ABLATION))]
-    known = {theirs.identity(record): record for record in theirs}
-    return [*(known[theirs.identity(key)] for key in wanted if key in theirs), *records]
 
 
 def differences(records: Sequence[Record]) -> list[str]:
     """What the default has more than each row, problem by problem, with intervals."""
     rows, default = [], dict[str, float]()
-    for method in ("default", *ABLATION):
+    for method in ABLATION:
         own = [r for r in records if r["method"] == method]
         if not own:
             continue
@@ -82,14 +76,13 @@ def differences(records: Sequence[Record]) -> list[str]:
 
 def table(records: Sequence[Record]) -> str:
     """Differences, then the means."""
-    found = with_default(records)
     lines = [
         "Made by `python benchmarks/regression_ablation.py`; seconds of one busy core. "
         f"Gaps of at most {TIE} count as equal.",
         "",
-        *differences(found),
+        *differences(records),
         "",
-        *regression.means_table(found, ["default", *ABLATION]),
+        *regression.means_table(records, list(ABLATION)),
     ]
     return "\n".join(lines)
 

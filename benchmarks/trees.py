@@ -28,25 +28,25 @@ SEEDS = {20_000: range(10, 15), 2_000: range(10, 20)}  # by calls
 
 def ablation(calls: int) -> dict[str, dict[str, Any]]:
     """What each row leaves out, as arguments of `search_policy`."""
-    tuned = default_settings(budget=calls)
-    assert tuned.archive is not None
-    scale = replace(tuned.network, learn_scale=True, min_scale=0.02)
+    default = default_settings(budget=calls)
+    assert default.archive is not None
+    scale = replace(default.network, learn_scale=True, min_scale=0.02)
     restarts = RestartSettings(batches=30, patience=0.0, least_gain=0.0)
     return {
         "default": {},
-        "without variation": {"method": replace(tuned, variation=None)},
+        "without variation": {"method": replace(default, variation=None)},
         "a network that never learns": {
-            "method": replace(tuned, learner=replace(tuned.learner, learning_rate=0.0))
+            "method": replace(default, learner=replace(default.learner, learning_rate=0.0))
         },
-        "without niches": {"method": replace(tuned, archive=replace(tuned.archive, niche=0))},
+        "without niches": {"method": replace(default, archive=replace(default.archive, niche=0))},
         "without evaluating good trees again": {
-            "method": replace(tuned, archive=replace(tuned.archive, recheck=0.0))
+            "method": replace(default, archive=replace(default.archive, recheck=0.0))
         },
-        "with batches of 100": {"method": replace(tuned, batch_size=100)},
-        "with a learned scale": {"method": replace(tuned, network=scale)},
+        "with batches of 100": {"method": replace(default, batch_size=100)},
+        "with a learned scale": {"method": replace(default, network=scale)},
         "without racing": {"racing": False},
         "without trimming": {"trim": False},
-        "with restarts after 3000 calls": {"method": replace(tuned, restarts=restarts)},
+        "with restarts after 3000 calls": {"method": replace(default, restarts=restarts)},
         "paper preset": {"preset": "paper"},
     }
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from discodso import Design, FixedSequence, OpenSequence, Space, Task, Token, Tree
+from discodso.space.design import Part
 
 THRUST = {"coast": (0, 0), "up": (0, 1), "down": (0, -1), "left": (-1, 0), "right": (1, 0)}
 GOAL = np.array([6.0, -1.0])
@@ -48,14 +49,14 @@ def vibration() -> Task:
         Token("decay", arity=0, range=(0.05, 5)),
     ]
 
-    def curve(nodes: Iterator[tuple[str, float | None]]) -> np.ndarray:
+    def curve(nodes: Iterator[Part]) -> np.ndarray:
         name, value = next(nodes)
         if name in ("add", "mul"):
             left, right = curve(nodes), curve(nodes)
             return np.asarray(left + right if name == "add" else left * right)
         assert value is not None
         if name == "scale":
-            return value * curve(nodes)
+            return np.asarray(value * curve(nodes))
         return np.asarray(np.sin(value * TIMES) if name == "sin" else np.exp(-value * TIMES))
 
     def reward(design: Design) -> float:

@@ -1,9 +1,10 @@
-"""The layers of ARCHITECTURE.md: a folder imports only from folders above it, and modules have no cycles."""
+"""ARCHITECTURE.md: a folder imports only from folders above it, modules have no cycles, a word has one home."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -94,6 +95,37 @@ def test_nothing_loaded_is_executed():
     for module, path in FILES.items():
         names = {n.id for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Name)}
         assert not names & {"eval", "exec", "pickle", "__import__"}, module
+
+
+def definitions() -> dict[str, set[str]]:
+    """Files by the names of the classes, functions and fields that they define at their top or in a class."""
+    found: dict[str, set[str]] = {}
+    for path in FILES.values():
+        tree = ast.parse(path.read_text())
+        bodies = [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
+        for node in (node for body in bodies for node in body):
+            name = node.target if isinstance(node, ast.AnnAssign) else node
+            name = getattr(name, "id", getattr(name, "name", ""))
+            found.setdefault(name, set()).add(path.relative_to(SOURCE).as_posix())
+    return found
+
+
+def test_no_two_classes_have_one_name():
+    trees = [ast.parse(path.read_text()) for path in FILES.values()]
+    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_a_word_has_one_home():
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    table = text.split("<!-- words -->")[1].split("<!-- end of words -->")[0]
+    rows = re.findall(r"^\| (`.+?`) \|.*\| (?:`(.+)`|none) \|$", table, re.MULTILINE)
+    assert len(rows) >= 9
+    places = definitions()
+    for names, home in rows:
+        for word in re.findall(r"`(\w+)`", names):
+            alike = {name for name in places if name == word or (word.istitle() and name.endswith(word))}
+            assert {file for name in alike for file in places[name]} == ({home} if home else set()), word
 
 
 def test_every_public_name_is_there():

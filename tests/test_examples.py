@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import job_schedule
 import ladder_filter
 import mirror_coating
 import numpy as np
+import pid_controller
+import pipeline
 import pytest
+import quantum_circuit
 import stopping_distance
 import sympy
 
@@ -66,3 +70,65 @@ def test_the_srbench_interface():
     small.fit(X, X[:, 0] * X[:, 1])
     expression = sympy.sympify(regressor.model(small, X))
     assert {str(s) for s in expression.free_symbols} == {"x1", "x2"}
+
+
+@pytest.mark.parametrize(
+    ("example", "budget", "least", "words"),
+    [
+        (pipeline, 60, 0.4, "steps"),
+        (pid_controller, 600, 0.1, "sensitivity"),
+        (job_schedule, 600, -2.6, "done at hour"),
+        (quantum_circuit, 600, 0.5, "fidelity"),
+    ],
+    ids=lambda own: getattr(own, "__name__", None),
+)
+def test_examples_with_several_values_find_something_and_draw_it(
+    example, budget, least, words, tmp_path, capsys
+):
+    picture = tmp_path / "picture.png"
+    assert example.main(["--budget", str(budget), "--plot", str(picture)]) > least
+    assert words in capsys.readouterr().out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_tasks_of_the_examples_are_sound():
+    for task in (
+        pid_controller.task(),
+        job_schedule.task(),
+        quantum_circuit.state_task(),
+        quantum_circuit.h2_task(),
+    ):
+        check_task(task, designs=10)
+    check_task(pipeline.task(), designs=4)
+
+
+def test_a_circuit_that_everybody_knows():
+    """A rotation by a right angle and a controlled not make a Bell state."""
+    bell = Design.of(("ry", {"qubit": 0, "angle": np.pi / 2}), ("cx", {"pair": "0-1"}))
+    np.testing.assert_allclose(quantum_circuit.run(bell, 2), np.array([1, 0, 0, 1]) / np.sqrt(2), atol=1e-12)
+    flipped = Design.of(("rx", {"qubit": 2, "angle": np.pi}), ("cx", {"pair": "2-0"}))
+    assert abs(quantum_circuit.run(flipped, 3)[0b101]) == pytest.approx(1)
+
+
+def test_the_ground_energy_of_hydrogen_is_found(capsys):
+    quantum_circuit.main(["h2", "--budget", "2000"])
+    exact = np.linalg.eigvalsh(quantum_circuit.HAMILTONIAN)[0]
+    found = float(capsys.readouterr().out.split("energy ")[1].split()[0])
+    assert exact - 1e-9 <= found < exact + 1.6e-3  # chemical accuracy
+
+
+def test_the_response_of_a_loop_is_that_of_scipy():
+    from scipy import signal
+
+    design = Design.of(("pi", {"gain": 0.5, "time": 1.0}), ("lowpass", {"frequency": 3.0, "damping": 0.7}))
+    _, _, above, below = pid_controller.loop(design)
+    times = np.linspace(0, 5, 50)
+    _, wanted = signal.step((above.coeffs, (above + below).coeffs), T=times)
+    np.testing.assert_allclose(pid_controller.step_response(design, times), wanted, atol=1e-6)
+
+
+def test_jobs_wait_for_those_before_them():
+    for design in job_schedule.SPACE.sample(50):
+        done = job_schedule.schedule(design)
+        assert set(done) == set(job_schedule.HOURS)
+        assert all(done[job][1] >= done[first][2] for job, first in job_schedule.BEFORE.items())

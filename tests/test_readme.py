@@ -134,7 +134,7 @@ def summaries(name):
 
 @pytest.mark.parametrize("environment", ["CartPole-v1", "MountainCar-v0", "Acrobot-v1"])
 def test_the_figures_of_the_trees_are_the_committed_ones(environment):
-    runs = summaries(f"{environment}-tuned")
+    runs = summaries(f"{environment}-default")
     means = [run["test_mean"] for run in runs]
     assert len({run["calls"] for run in runs}) == 1
     reached = f"{statistics.fmean(means):.2f}, worst {min(means):.2f}"
@@ -147,7 +147,7 @@ def test_the_figures_of_the_trees_are_the_committed_ones(environment):
 
 def test_the_figure_of_the_lander_is_the_committed_one():
     chain = [*summaries("LunarLander-v3-explore"), *summaries("LunarLander-v3-closer")]
-    last = summaries("LunarLander-v3-tuned")
+    last = summaries("LunarLander-v3-default")
     assert len(last) == 1
     calls = sum(run["calls"] for run in [*chain, *last])
     assert readme_row(f"LunarLander-v3, tree, a chain of {len(chain) + 1} searches")[1:4] == [

@@ -16,6 +16,7 @@ from discodso.base.version import __version__
 if TYPE_CHECKING:
     from discodso.base.errors import CheckpointError as CheckpointError
     from discodso.base.errors import DeadEndError as DeadEndError
+    from discodso.base.errors import DeadEndWarning as DeadEndWarning
     from discodso.base.errors import DeclarationError as DeclarationError
     from discodso.base.errors import DiscodsoError as DiscodsoError
     from discodso.base.errors import EvaluationError as EvaluationError
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from discodso.disco.method import MethodSettings as MethodSettings
     from discodso.disco.method import Metrics as Metrics
     from discodso.disco.method import Resumable as Resumable
-    from discodso.disco.network import NetworkSettings as NetworkSettings
     from discodso.disco.presets import preset as preset
+    from discodso.disco.settings import NetworkSettings as NetworkSettings
     from discodso.run.callbacks import Callback as Callback
     from discodso.run.callbacks import JsonLines as JsonLines
     from discodso.run.callbacks import RichProgress as RichProgress
@@ -72,9 +73,18 @@ if TYPE_CHECKING:
     from discodso.space.constraints import Required as Required
     from discodso.space.constraints import SoftLength as SoftLength
     from discodso.space.constraints import UniformArity as UniformArity
+    from discodso.space.constraints import Where as Where
     from discodso.space.design import Design as Design
     from discodso.space.design import DesignBatch as DesignBatch
     from discodso.space.prefix import Prefix as Prefix
+    from discodso.space.sequence_rules import AnyOrder as AnyOrder
+    from discodso.space.sequence_rules import EndsWith as EndsWith
+    from discodso.space.sequence_rules import Follows as Follows
+    from discodso.space.sequence_rules import LeadsTo as LeadsTo
+    from discodso.space.sequence_rules import Needs as Needs
+    from discodso.space.sequence_rules import StartsWith as StartsWith
+    from discodso.space.sequence_rules import Sum as Sum
+    from discodso.space.sequence_rules import Together as Together
     from discodso.space.space import Space as Space
     from discodso.space.space import Violation as Violation
     from discodso.space.state import State as State
@@ -83,6 +93,10 @@ if TYPE_CHECKING:
     from discodso.space.tokens import OpenSequence as OpenSequence
     from discodso.space.tokens import Token as Token
     from discodso.space.tokens import Tree as Tree
+    from discodso.space.tree_rules import ChildTypes as ChildTypes
+    from discodso.space.values import Choice as Choice
+    from discodso.space.values import Integer as Integer
+    from discodso.space.values import Real as Real
     from discodso.tasks.policies.kind import search_policy as search_policy
     from discodso.tasks.policies.policy_choice import PolicySearch as PolicySearch
     from discodso.tasks.policies.tree_policy import TreePolicy as TreePolicy

@@ -31,22 +31,9 @@ def random_prefixes(space: Space, size: int = 64, seed: int = 0) -> Iterator[Pre
     """Prefixes of designs drawn uniformly under the rules of the space, from the empty one on."""
     rng = np.random.default_rng(seed)
     prefix = space.start(size)
-    library = space.library
     while len(prefix):
         yield prefix
-        options = space.options(prefix)
-        space.require_options(prefix, options)
-        weights = np.where(options.forbidden, -1.0, rng.random(options.forbidden.shape))
-        tokens = weights.argmax(axis=1)
-        rows = np.arange(len(prefix))
-        low, high = options.low[rows, tokens], options.high[rows, tokens]
-        values = np.full(len(prefix), np.nan)
-        own = np.flatnonzero(library.parametrised[tokens])
-        z_low, z_high = space.bounds_to_coordinates(tokens[own], low[own], high[own])
-        z_low, z_high = np.maximum(z_low, -3.0), np.minimum(z_high, 3.0)
-        z = z_low + rng.random(len(own)) * (z_high - z_low)
-        values[own] = np.clip(library.coordinates.to_value(tokens[own], z), low[own], high[own])
-        prefix = prefix.advance(tokens, values)
+        prefix = prefix.advance(*space.random_step(prefix, rng))
 
 
 def check_constraint(rule: Constraint | Prior | Bounds, space: Space, *, seed: int = 0) -> None:
@@ -64,7 +51,7 @@ def check_constraint(rule: Constraint | Prior | Bounds, space: Space, *, seed: i
     except DeclarationError as error:
         raise AssertionError(f"{rule.name} does not fit the space: {error}") from None
     answer = _answer_of(rule)
-    usable = np.zeros(len(space.library), np.bool_)  # tokens that bounds have left an interval for
+    usable = np.zeros(space.library.low.shape, np.bool_)  # values that bounds have left an interval for
     for prefix in random_prefixes(space, seed=seed):
         before = _snapshot(prefix)
         try:
@@ -77,7 +64,7 @@ def check_constraint(rule: Constraint | Prior | Bounds, space: Space, *, seed: i
             raise AssertionError(f"{where}, at position {prefix.position}") from error
         _check_answer(rule, prefix, first)
         if isinstance(rule, Bounds):
-            usable |= (first[0] < first[1]).any(axis=0)
+            usable |= (first[0] < first[1] + space.library.half).any(axis=0)
         same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(first, second, strict=True))
         assert same, f"{rule.name} gave two answers for one prefix; it must not keep state between calls"
         assert _equal(before, _snapshot(prefix)), f"{rule.name} changed the prefix, which it must only read"
@@ -86,7 +73,8 @@ def check_constraint(rule: Constraint | Prior | Bounds, space: Space, *, seed: i
             _check_blind(rule, space, prefix, first, seed)
     if isinstance(rule, Bounds):
         _check_widths(rule, space)
-        never = [space.library.names[k] for k in np.flatnonzero(space.library.parametrised & ~usable)]
+        unused = (space.library.numeric & ~space.library.wide(usable)).any(axis=1)
+        never = [space.library.names[k] for k in np.flatnonzero(unused)]
         assert not never, f"{rule.name} never leaves {', '.join(never)} an interval with low < high"
     tried = _with_rule(space, rule)
     try:
@@ -125,7 +113,7 @@ def check_proposer(make: Callable[[Space], Any], space: Space, *, seed: int = 0)
                 f"{name} proposed other designs to an equal archive with an equal generator; all its randomness "
                 "must come from the generator, and nothing may be shared between two of its kind"
             )
-        batch = _random_designs(space, 20, seed + round_)
+        batch = replace(space.sample(20, seed + round_), origin=None)
         rewards = np.random.default_rng((seed, round_)).random(len(batch))
         told = Pool(batch, rewards, np.ones(len(batch)))
         archive = archive.add(told, 0)
@@ -175,7 +163,7 @@ def check_task(task: Task, *, designs: int = 20, seed: int = 0) -> None:
     rules: list[Constraint | Prior | Bounds] = [*space.constraints, *space.priors, space.bounds]
     for rule in rules:
         check_constraint(rule, space, seed=seed)
-    batch = _random_designs(space, designs, seed)
+    batch = replace(space.sample(designs, seed), origin=None)
     for design in batch:
         assert Design.from_json(design.to_json()) == design, f"{design} does not survive JSON"
         broken = space.violations(design)
@@ -212,15 +200,6 @@ def _check_refine(task: Task, batch: DesignBatch, seed: int, each: int = 10) -> 
         assert alike, f"refine gives the reward {one}, but the objective {two}, for {design}"
 
 
-def _random_designs(space: Space, size: int, seed: int) -> DesignBatch:
-    prefix = space.start(size)
-    for last in random_prefixes(space, size, seed):
-        prefix = last
-    # The traversals are shared by all prefixes of a walk, so the last one sees the finished designs.
-    t = prefix.traversals
-    return DesignBatch(space.library, t.tokens, t.values, t.lengths)
-
-
 def _rewards(task: Task, batch: DesignBatch, seed: int) -> list[float]:
     """Rewards, NaN for designs that failed."""
     evaluation = Evaluator(task, np.random.SeedSequence(seed)).evaluate(batch)
@@ -250,18 +229,22 @@ def _pair(rule: Bounds, answer: Any) -> tuple[Any, Any]:
 
 def _check_widths(rule: Bounds, space: Space) -> None:
     widths = rule.min_width(space.library)
-    shape = (len(space.library),)
+    shape = space.library.low.shape
     good = isinstance(widths, np.ndarray) and widths.shape == shape
-    assert good, f"min_width of {rule.name} must return an array of shape [K] = {shape}, got {widths!r:.80}"
+    assert good, f"min_width of {rule.name} must return an array of shape {shape}, got {widths!r:.80}"
 
 
 def _check_answer(rule: Constraint | Prior | Bounds, prefix: Prefix, answer: tuple[Any, ...]) -> None:
-    shape = (len(prefix), len(prefix.library))
+    library = prefix.library
+    shape: tuple[int, ...] = (len(prefix), len(library))
+    if isinstance(rule, Bounds):
+        shape = (len(prefix), *library.low.shape)
     for array in answer:
         assert isinstance(array, np.ndarray), (
             f"{rule.name} must return NumPy arrays, got {type(array).__name__}"
         )
-        assert array.shape == shape, f"{rule.name} must return shape [B, K] = {shape}, got {array.shape}"
+        letters = "[B, K, V]" if len(shape) == 3 else "[B, K]"
+        assert array.shape == shape, f"{rule.name} must return shape {letters} = {shape}, got {array.shape}"
     if isinstance(rule, Constraint):
         assert answer[0].dtype == np.bool_, f"{rule.name} must return booleans, got {answer[0].dtype}"
     elif isinstance(rule, Prior):
@@ -269,7 +252,7 @@ def _check_answer(rule: Constraint | Prior | Bounds, prefix: Prefix, answer: tup
         assert finite, f"{rule.name} must return finite floats; use a Constraint to forbid a token"
     else:
         low, high = answer
-        own = prefix.library.parametrised
+        own = library.narrow(library.numeric)
         known = ~(np.isnan(low[:, own]) | np.isnan(high[:, own]))
         assert known.all(), f"{rule.name} gives NaN bounds for a parametrised token"
 
@@ -296,11 +279,17 @@ def _check_blind(
     library = space.library
     changed = space.start(len(prefix))
     for tokens in prefix.tokens.T:
-        values = np.full(len(tokens), np.nan)
-        own = np.flatnonzero(library.parametrised[tokens])
-        low, high = library.low[tokens[own]], library.high[tokens[own]]
-        values[own] = np.clip(library.coordinates.to_value(tokens[own], rng.random(len(own))), low, high)
-        changed = changed.advance(tokens, values)
+        z = library.wide(rng.random((len(tokens), *library.low.shape[1:])))
+        values = library.coordinates.to_value(tokens, library.narrow(z))
+        if not library.plain:
+            whole = library.half[tokens] > 0
+            values = np.where(whole, np.round(values), values)
+            options = library.options[tokens]
+            chosen = np.floor(z * np.maximum(options, 1))
+            values = library.narrow(np.where(options > 0, chosen, library.wide(values)))
+        values = np.clip(values, library.low[tokens], library.high[tokens])
+        carries = library.narrow(library.column_of >= 0)[tokens]
+        changed = changed.advance(tokens, np.where(carries, values, np.nan))
     for given, other in zip(answer, _answer_of(rule)(changed), strict=True):
         assert np.array_equal(given, other, equal_nan=True), (
             f"{rule.name} declares sees_values = False, but its answer changes with the values of a prefix"

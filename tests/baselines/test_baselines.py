@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import tomllib
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from killing import comparable
 from scipy import optimize
 from spaces import SMALL, decision_tree, mixed_sequence, symbolic
 
@@ -24,7 +27,7 @@ from discodso import (
     search,
 )
 from discodso.base.errors import InvalidDesignError, SettingsError
-from discodso.baselines import inner
+from discodso.baselines import inner, methods
 from discodso.baselines.bayesian import BOSettings, Frame
 from discodso.baselines.decoupled import DecoupledSettings
 from discodso.baselines.genetic import GPSettings
@@ -35,6 +38,7 @@ from discodso.run.settings import parse
 from discodso.run.start import start
 from discodso.space.constraints import Constraint, DifferentLeaves
 from discodso.space.skeletons import fill, skeleton_space, units_of
+from discodso.space.state import State
 from discodso.tasks.bitstring import bitstring
 
 SMALL_DISCO = DisCoSettings(batch_size=10)
@@ -313,7 +317,7 @@ def test_any_units_that_are_feasible_keep_the_bounds(where, seed):
     space, rng = SPACES[where](), np.random.default_rng(seed)
     bare = skeleton_space(space)
     skeletons = sample(bare, UniformStepper(bare), 20, rng).designs
-    units = rng.choice([0.0, 1.0, 0.5, rng.random()], skeletons.tokens.shape)
+    units = rng.choice([0.0, 1.0, 0.5, rng.random()], (*skeletons.tokens.shape, 1))
     designs, feasible = fill(space, skeletons, units)
     for row in np.flatnonzero(feasible).tolist():
         assert space.violations(designs[row]) == []
@@ -461,3 +465,49 @@ def test_bayesian_optimisation_beats_chance_on_few_calls():
     mine = [search(task, budget=27, method=BOSettings(initial=15), seed=s).best.reward for s in range(3)]
     chance = [search(task, budget=27, method=RandomSettings(), seed=s).best.reward for s in range(3)]
     assert np.mean(mine) >= np.mean(chance)
+
+
+@dataclass(frozen=True)
+class EliteSettings:
+    """A random search of one's own, which asks for its best design again in every batch."""
+
+    batch_size: int = 20
+
+    def build(self, space, seed=0):
+        return Elite(space, self.batch_size, seed)
+
+
+class Elite:
+    def __init__(self, space, batch_size, seed):
+        self.batch_size = batch_size
+        self.random = RandomSettings(batch_size).build(space, seed)
+        self.space, self.best, self.reward = space, None, -np.inf
+
+    def ask(self, size=None):
+        drawn = list(self.random.ask(size))
+        return self.space.encode(drawn if self.best is None else [self.best, *drawn[1:]])
+
+    def tell(self, designs, rewards, weights=None):
+        for design, reward in zip(designs, rewards, strict=True):
+            if reward > self.reward:
+                self.best, self.reward = design, float(reward)
+
+    def state(self):
+        known = {"best": self.best and self.best.to_dict(), "reward": self.best and self.reward}
+        return State.of_parts({"random": self.random.state(), "own": State(data=known)})
+
+    def restore(self, state):
+        self.random.restore(state.part("random"))
+        known = state.part("own").data
+        if known["best"] is not None:
+            self.best, self.reward = Design.from_dict(known["best"]), known["reward"]
+
+
+def test_a_new_method_is_a_module_and_a_line(tmp_path, monkeypatch):
+    monkeypatch.setitem(methods.METHODS, "elite", EliteSettings())
+    task = "[task]\nkind = 'bitstring'\nlength = 4\n"
+    text = f"{task}[run]\nbudget = 200\n[method]\nkind = 'elite'\nbatch_size = 25\n"
+    whole = start(parse(tomllib.loads(text)), out=tmp_path / "whole").result
+    assert len(whole.history) == 9  # the best of a batch comes again for nothing
+    start(parse(tomllib.loads(text.replace("200", "75"))), out=tmp_path / "part")
+    assert comparable(resume(tmp_path / "part", budget=200)) == comparable(whole)

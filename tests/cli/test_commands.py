@@ -157,7 +157,7 @@ def test_an_equation_in_a_folder(tmp_path, monkeypatch):
     assert again == json.loads(done.stdout)
     longer = json.loads(run("resume", tmp_path / "run", "--budget", "500", "--json").stdout)
     assert again["calls"] < longer["calls"] <= 500
-    assert "regression task" in run("show", tmp_path / "run").output
+    assert "An equation for distance" in run("show", tmp_path / "run").output
 
 
 def test_a_policy_from_its_starting_file_to_its_folder(tmp_path, monkeypatch, capsys):
@@ -169,7 +169,7 @@ def test_a_policy_from_its_starting_file_to_its_folder(tmp_path, monkeypatch, ca
     assert "test mean" in done.stdout
     assert "episodes" in done.stderr  # in the lines on how it goes
     shown = run("show", "run-1").output
-    assert "policy task CartPole-v1" in shown
+    assert "A tree policy for CartPole-v1" in shown
     assert "130 of 130 objective calls" in shown
     assert "policy.json after 130 calls" in shown
     assert "it has ended: the budget" in shown

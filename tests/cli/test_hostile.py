@@ -26,7 +26,7 @@ import discodso
 from discodso import DiscodsoError, FileError, preset, resume, search
 from discodso.cli.main import app, main
 from discodso.cli.output import json_text
-from discodso.cli.show import standing
+from discodso.cli.show import as_data
 from discodso.report.folders import read_run
 from discodso.report.page import page
 from discodso.report.page_data import page_data
@@ -93,7 +93,7 @@ def check_tampering(folders, draw):
     lines[number] = json.dumps(tampered(data, place, draw(anything | st.just("gone")))).encode()
     file.write_bytes(b"\n".join(lines))
     try:
-        json_text(standing(folder))
+        json_text(as_data(read_run(folder)))
         page(page_data([read_run(folder)]))
         if file.name == "policy.json":
             TreePolicy.load(file)
@@ -121,12 +121,10 @@ def test_two_thousand_tampered_folders(folders):
 
 
 def test_folders_of_older_versions_are_read(folders, tmp_path):
-    """What was added later may be missing: weights of designs, costs and token use of batches."""
+    """What was added later may be missing, as in a folder of `results/`: costs and token use of batches."""
     old = tmp_path / "old"
     shutil.copytree(folders[0], old)
     top = json.loads((old / "top.json").read_text())
-    for scored in top["top"]:
-        del scored["weight"]
     for key in ("cost", "detail", "stop_sentence"):
         top.pop(key, None)
     (old / "top.json").write_text(json.dumps(top))
@@ -138,7 +136,7 @@ def test_folders_of_older_versions_are_read(folders, tmp_path):
     run = read_run(old)
     assert len(run.history) == len(rows)
     assert [scored.design for scored in run.designs] == [s.design for s in read_run(folders[0]).designs]
-    assert standing(old)["top"][0]["weight"] == 1.0
+    assert as_data(run)["top"][0]["weight"] == 1.0
     page(page_data([run]))
 
 
@@ -425,7 +423,7 @@ TABLES = {
         "check leaving:task": "the task leaving:task cannot be loaded: SystemExit: 3",
         "check raising:task": "the task raising:task cannot be loaded: RuntimeError: first line",
         "init bitstring file/x.toml": "cannot write file/x.toml",
-        "bench regression --problems Constant-6 --budget 100 --out folder": "cannot read folder: Is a directory",
+        "bench regression --problems Constant-6 --budget 100 --out file": "cannot make the folder",
         "bench regression --problems Constant-6 --checkpoint -5": "checkpoint must be an integer >= 1",
         "reproduce nope": "NAME must be one of",
         "reproduce all --workers 0": "workers must be an integer >= 1",
@@ -459,7 +457,7 @@ def test_a_folder_in_use_is_not_resumed(tmp_path, monkeypatch, capsys):
     assert CliRunner().invoke(app, ["run", "bitstring", *arguments]).exit_code == 0
     with RunFolder.reopen(tmp_path / "run"):
         assert (
-            json.loads(CliRunner().invoke(app, ["show", str(tmp_path / "run"), "--json"]).stdout)["state"]
+            json.loads(CliRunner().invoke(app, ["show", str(tmp_path / "run"), "--json"]).stdout)["status"]
             == "running"
         )
         with pytest.raises(SystemExit):
@@ -481,7 +479,7 @@ def test_every_result_for_programs_is_json(folders):
     """An open range or an infinite loss is no number there."""
     for folder in folders:
         done = CliRunner().invoke(app, ["show", str(folder), "--json"], catch_exceptions=False)
-        assert json.loads(done.stdout)["state"] == "ended"
+        assert json.loads(done.stdout)["status"] == "ended"
     assert json.loads(json_text({"a": [math.inf, (math.nan, 1.5)], "b": {"c": -math.inf}})) == {
         "a": [None, [None, 1.5]],
         "b": {"c": None},

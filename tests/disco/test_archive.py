@@ -27,7 +27,7 @@ def pool(values, rewards, weights=None, token="x"):
 
 
 def noisy(size=2, niche=None):
-    return Archive(Pool.empty(SPACE), Pool.empty(SPACE), size, niche, recheck=True)
+    return Archive(*[Pool.empty(SPACE)] * 3, size, niche, recheck=True)
 
 
 def test_the_first_reward_of_a_design_does_not_count_if_rewards_are_noisy():
@@ -74,6 +74,17 @@ def test_few_may_be_alike():
     )
     assert len(mixed.best_distinct(2, Niche(1))) == 2
     assert len(mixed.best_distinct(2, Niche(1, length=1))) == 1
+
+
+def test_a_fresh_start_sets_the_best_of_those_before_aside():
+    archive = Archive.begin(SPACE, ArchiveSettings(size=2, niche=1))
+    archive = archive.add(pool([0.1, 0.2], [1.0, 3.0]), 0).begin_anew()
+    assert (len(archive), archive.earlier.rewards.tolist()) == (0, [3.0])
+    archive = archive.add(pool([0.5], [2.0], token="y").join(pool([0.3], [4.0])), 0)
+    assert archive.members.rewards.tolist() == [4.0, 2.0]
+    again = Archive.begin(SPACE, ArchiveSettings(size=2, niche=1)).restored(SPACE, archive.state())
+    for one in (archive, again):
+        assert one.begin_anew().earlier.rewards.tolist() == [4.0, 2.0]
 
 
 def test_the_ranking_averages_what_is_noisy():

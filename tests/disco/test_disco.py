@@ -72,7 +72,7 @@ def test_the_first_designs_of_a_seed_do_not_change_by_accident():
     """A golden sample: weights and draws come from NumPy's streams, so it holds on every machine."""
     first = DisCo(symbolic(), preset("paper"), seed=0).ask(4)
     assert [len(d) for d in first] == [9, 32, 26, 32]
-    assert str(first[0]) == "⟨cos, mul, mul, sub, log, one, x1, x1, x1⟩"
+    assert str(first[0]) == "cos(mul(mul(sub(log(one), x1), x1), x1))"
 
 
 def test_one_ask_and_tell_is_one_update():
@@ -339,7 +339,7 @@ def test_designs_that_were_asked_for_cannot_be_changed():
 def test_a_value_that_is_not_a_number_is_refused():
     space = Space([Token("x", range=(0, 1))], FixedSequence(2))
     broken = DesignBatch(space.library, np.zeros((1, 2), np.int64), np.array([[0.5, np.nan]]), np.array([2]))
-    with pytest.raises(InvalidDesignError, match="outside"):
+    with pytest.raises(InvalidDesignError, match="finite number"):
         DisCo(space, SMALL).tell(broken, [1.0])
 
 
@@ -503,7 +503,7 @@ def test_a_proposer_of_ones_own_goes_on_exactly_from_a_state(form):
 
     disco = build()
     for _ in range(6):
-        state = from_bytes(to_bytes(disco.state(), "search"), "search")
+        state = from_bytes(to_bytes(disco.state()))
         twin = build()
         twin.restore(state)
         asked, same = disco.ask(), twin.ask()
@@ -529,7 +529,7 @@ def test_a_state_between_ask_and_tell_knows_who_proposed():
     disco.tell(asked, first_value_reward(asked))
     asked = disco.ask()
     disco.tell(asked.select(slice(5)), first_value_reward(asked.select(slice(5))))
-    twin.restore(from_bytes(to_bytes(disco.state(), "search"), "search"))
+    twin.restore(from_bytes(to_bytes(disco.state())))
     for method in (disco, twin):
         rest = asked.select(slice(5, None))
         method.tell(rest, first_value_reward(rest))

@@ -10,7 +10,8 @@ import pytest
 import torch
 from scipy import integrate, stats
 
-from discodso.disco.distributions import Normal, TruncatedNormal, Uniform
+from discodso.disco import _kernels
+from discodso.disco.distributions import Normal, TruncatedNormal, log_prob_and_entropy
 
 
 def tensors(*numbers):
@@ -122,15 +123,6 @@ def test_truncated_normal_without_bounds_is_normal():
     )
 
 
-def test_uniform_covers_its_interval():
-    z, mean, scale, low, high = tensors(0.3, 9.0, 0.5, -1.0, 3.0)
-    assert Uniform().log_prob(z, mean, scale, low, high).item() == pytest.approx(-math.log(4))
-    assert Uniform().entropy(mean, scale, low, high).item() == pytest.approx(math.log(4))
-    ends = Uniform().sample(*(np.full(2, x) for x in (9.0, 0.5, -1.0, 3.0)), np.array([0.0, 0.999999]))
-    assert ends[0] == -1.0
-    assert ends[1] == pytest.approx(3.0, abs=1e-4)
-
-
 @pytest.mark.parametrize(("mean", "low", "high"), [(0.5, 0.0, 1.0), (-3.0, 0.0, 1.0), (2.0, 0.4, 0.41)])
 def test_entropy_equals_numerical_integration(mean, low, high):
     def integrand(z):
@@ -174,3 +166,38 @@ def test_gradients_of_a_batch_match_finite_differences():
         lambda m, s: normal.log_prob(z, m, s, low, high), (mean, scale), atol=1e-4
     )
     assert torch.autograd.gradcheck(lambda m, s: normal.entropy(m, s, low, high), (mean, scale), atol=1e-4)
+
+
+def wild(count):
+    """Means near and far from intervals that are wide, narrow and infinite."""
+    rng = np.random.default_rng(0)
+    mean, scale = rng.normal(size=count) * 10 ** rng.uniform(-1, 2, count), 10 ** rng.uniform(-1, 0.5, count)
+    low = rng.normal(size=count)
+    high = low + 10 ** rng.uniform(-2, 1, count)
+    low[: count // 8], high[count // 16 : count // 4] = -math.inf, math.inf
+    return mean, scale, low, high, rng.random(count)
+
+
+def test_log_density_and_entropy_together_are_those_taken_apart():
+    mean, scale, low, high, uniform = wild(2000)
+    z = TruncatedNormal().sample(mean, scale, low, high, uniform)
+    z, low, high = (torch.from_numpy(x) for x in (z, low, high))
+    found = []
+    for together in (True, False):
+        m, s = (torch.from_numpy(x.copy()).requires_grad_() for x in (mean, scale))
+        d = TruncatedNormal()
+        both = log_prob_and_entropy(z, m, s, low, high) if together else None
+        log_prob, entropy = both or (d.log_prob(z, m, s, low, high), d.entropy(m, s, low, high))
+        slopes = [torch.autograd.grad(x.sum(), (m, s), retain_graph=True) for x in (log_prob, entropy)]
+        found.append([log_prob, entropy, *slopes[0], *slopes[1]])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-8)
+
+
+def test_the_compiled_draw_is_that_of_the_distribution():
+    columns = wild(5000)
+    want = TruncatedNormal().sample(*columns)
+    got = np.array([_kernels._truncated_normal(*row) for row in zip(*columns, strict=True)])
+    _, scale, low, high, _ = columns
+    np.testing.assert_array_less(np.abs(got - want), 1e-6 * np.minimum(scale, high - low))
+    assert ((got >= low) & (got <= high)).all()

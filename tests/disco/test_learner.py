@@ -98,7 +98,7 @@ def test_a_state_gives_the_same_learner_back(rate):
     learner, again = make(learning_rate=rate), make(learning_rate=rate)
     for seed in range(3):
         learner.learn(drawn(learner, seed))
-    again.restore(from_bytes(to_bytes(learner.state(), "learner"), "learner"))
+    again.restore(from_bytes(to_bytes(learner.state())))
     assert (again.updates, again.baseline) == (learner.updates, learner.baseline)
     assert np.array_equal(weights(again), weights(learner))
     for seed in range(3, 6):

@@ -25,6 +25,7 @@ from discodso import (
 )
 from discodso.disco.network import Policy
 from discodso.disco.sampling import sample
+from discodso.disco.value_head import Places
 from discodso.space.replay import replay
 
 CELLS = [
@@ -231,11 +232,12 @@ def test_each_parametrised_token_has_parameters_of_its_own():
     policy = make(space)
     stepper = policy.stepper()
     emission = stepper.step(space.start(1), stepper.initial_memory(1))
-    mean, scale = policy.value_parameters(torch.from_numpy(emission.phi[0]))
+    mean, scale = policy.values.numbers(torch.from_numpy(emission.phi[0]))
     assert mean[0] != mean[1]
     assert torch.all(scale == 0.5)
     half = np.full(2, 0.5)
-    drawn = stepper.draw(emission, np.array([0, 0]), np.array([0, 1]), half * 0, half * 2, half)
+    at = Places(np.array([0, 1]), 0)
+    drawn = stepper.draw(emission, np.array([0, 0]), at, np.zeros((2, 1)), half * 0, half * 2, half)
     assert drawn[0] != drawn[1]
 
 
@@ -271,8 +273,8 @@ def test_a_learned_scale_stays_above_its_floor_and_means_have_their_unit():
     policy = make(
         BOUNDED, NetworkSettings(scale=0.1, learn_scale=True, min_scale=0.05, shift=0.5, mean_scale=0.1)
     )
-    count = policy.parameters_count
+    count = policy.values.outputs // 2
     phi = torch.cat([torch.full((count,), 2.0), torch.full((count,), -30.0)])
-    mean, scale = policy.value_parameters(phi)
+    mean, scale = policy.values.numbers(phi)
     assert torch.allclose(mean, torch.full_like(mean, 0.7))
     assert torch.allclose(scale, torch.full_like(scale, 0.05))

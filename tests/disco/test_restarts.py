@@ -133,7 +133,7 @@ def test_the_state_keeps_everything(recheck):
     method = settings.build(decision_tree(), 3)
     rng = np.random.default_rng(1)
     for step in range(30):
-        state = from_bytes(to_bytes(method.state(), "search"), "search")
+        state = from_bytes(to_bytes(method.state()))
         twin = settings.build(decision_tree(), 3)
         twin.restore(state)
         rewards = rng.normal(size=20)

@@ -139,7 +139,7 @@ def test_origins_are_found_by_the_design_and_kept_by_a_state():
 
 def test_only_new_members_of_the_archive_earn():
     nothing = Pool.empty(SPACE)
-    archive = Archive(nothing, nothing, 3, Niche(2))
+    archive = Archive(nothing, nothing, nothing, 3, Niche(2))
     designs = SPACE.encode(
         [
             Design.of(("v", 0.1), "d"),

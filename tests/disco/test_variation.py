@@ -12,7 +12,7 @@ from spaces import decision_tree, small_open, symbolic
 
 from discodso import Design, DisCo, FixedSequence, Space, Token, preset
 from discodso.disco.archive import Archive, Pool
-from discodso.disco.network import NetworkSettings, Policy
+from discodso.disco.network import Policy
 from discodso.disco.proposers.variation import (
     Variation,
     change_token,
@@ -26,7 +26,7 @@ from discodso.disco.proposers.variation import (
 )
 from discodso.disco.sampling import sample
 from discodso.disco.scripts import FRESH, Scripts, script_of, spans, unchanged
-from discodso.disco.settings import ArchiveSettings, VariationSettings
+from discodso.disco.settings import ArchiveSettings, NetworkSettings, VariationSettings
 from discodso.space.replay import replay
 
 OPERATORS = (vary_values, vary_value, replace_part, cross, change_token, insert, hoist)
@@ -120,7 +120,7 @@ def test_the_share_of_single_moves_is_kept():
     for single in (0.0, 0.5, 1.0):
         scripts = vary(space, parents, 2000, np.random.default_rng(0), single)
         fresh = (scripts.tokens == FRESH).any(axis=1)
-        moved = np.array([sum(v not in kept for v in row[:12] if v == v) for row in scripts.values])
+        moved = np.array([sum(v not in kept for v in row[:12] if v == v) for row in scripts.values[..., 0]])
         shares.append(np.mean(moved[~fresh & (moved > 0)] == 1))
     assert shares[0] < 0.15
     assert 0.4 < shares[1] < 0.6
@@ -131,7 +131,7 @@ def test_a_fresh_part_is_drawn_and_the_rest_kept():
     space = SPACES["expressions"]
     design = Design.of("add", "sin", "x1", "x2")
     own = as_script(space, design)
-    script = [own[0], (FRESH, np.nan, 0.0), own[3]]
+    script = [own[0], (FRESH, (np.nan,), (0.0,)), own[3]]
     varied = realised(space, Scripts.of(space, [script] * 200))
     assert all(d.tokens[0] == "add" for d in varied)
     kept = [d.tokens[-1] == "x2" for d in varied]  # unless the whole is too short or too long with it

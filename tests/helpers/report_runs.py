@@ -9,13 +9,17 @@ import numpy as np
 from typer.testing import CliRunner
 
 from discodso import (
+    Choice,
     DisCoSettings,
+    Integer,
     NetworkSettings,
     OpenSequence,
     RandomSettings,
+    Real,
     Space,
     Task,
     Token,
+    Tree,
     search,
 )
 from discodso.cli.main import app
@@ -77,4 +81,28 @@ def own_task(
         return 1 / (1 + sum((v - 0.5) ** 2 for v in design.values if v is not None)) - 0.01 * len(design)
 
     search(Task(space, objective, name=title), budget=600, method=SMALL, out=folder)
+    return folder
+
+
+def tree_task(
+    folder: Path, names: tuple[str, ...] = ("mix", "turn", "source"), length: tuple[int, int] = (5, 15)
+) -> Path:
+    """A task of one's own whose designs are trees with several values; some fail."""
+    first, second, third = names
+    values = {
+        "gain": Real(0, 1),
+        "delay": Integer(1, 1000),
+        "mode": Choice("an option with a long name", "b"),
+    }
+    space = Space(
+        [Token(first, 3, **values, phase=Real(-3, 3)), Token(second, 1), Token(third, range=(0, 1))],
+        Tree(*length),
+    )
+
+    def objective(design):
+        if design.tokens[0] == second:
+            raise ValueError("no turn comes first")
+        return sum(part["gain"] for part in design if part.name == first)
+
+    search(Task(space, objective, name="tree"), budget=300, method=RandomSettings(50), out=folder)
     return folder

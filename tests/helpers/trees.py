@@ -90,6 +90,10 @@ def sensible_tree(rng: np.random.Generator, environment: str) -> TreePolicy:
     return tree(core)
 
 
+def actions(policy: TreePolicy, observations: np.ndarray) -> list[int]:
+    return [policy.act(row) for row in observations]
+
+
 def naive_action(part: dict[str, Any], observation: Sequence[float]) -> int:
     """The action by reading the nested dictionary as it is written."""
     if "action" in part:
@@ -116,10 +120,10 @@ def telling_points(trees: Sequence[TreePolicy]) -> np.ndarray:
 
     For each feature its thresholds, a number between each two of them, infinities and NaN.
     """
-    width = max(max(max(t.feature) for t in trees) + 1, 1)
+    width = max(1, *(t.width for t in trees))
     columns = []
     for feature in range(width):
-        cuts = sorted({c for t in trees for f, c, _ in t.nodes if f == feature})
+        cuts = sorted({s.threshold for t in trees for s, _ in t.nodes if s and s.feature == feature})
         between = [(a + b) / 2 for a, b in itertools.pairwise(cuts)]
         columns.append([-math.inf, *cuts, *between, math.inf, math.nan])
     return np.array(list(itertools.product(*columns)))
@@ -127,7 +131,7 @@ def telling_points(trees: Sequence[TreePolicy]) -> np.ndarray:
 
 def edge_points(rng: np.random.Generator, of: TreePolicy, width: int, count: int) -> np.ndarray:
     """Observations [count, width]: thresholds, their neighbours among the floats, NaN, infinities, others."""
-    cuts = np.array([t for f, t, _ in of.nodes if f >= 0] or [0.0])
+    cuts = np.array([split.threshold for split, _ in of.nodes if split] or [0.0])
     special = np.concatenate(
         [cuts, np.nextafter(cuts, -np.inf), np.nextafter(cuts, np.inf), [np.nan, np.inf, -np.inf, 0.0, -0.0]]
     )

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from report_runs import EMOJI, IMAGE, NASTY, bitstrings, own_task, policy, regression
+from report_runs import EMOJI, IMAGE, NASTY, bitstrings, own_task, policy, regression, tree_task
 
 import discodso
 from discodso import DisCoSettings, OpenSequence, Space, Task, Token, search
@@ -47,12 +47,15 @@ def reports(tmp_path_factory, browser):
     """One report of each kind."""
     place = tmp_path_factory.mktemp("reports")
     bits = bitstrings(place / "bitstring")
+    long = tuple(f"a_long_name_of_part_{n}_of_this_tree" for n in range(3))
     return {
         "bitstring": write_report(bits[:1], place / "bitstring.html"),
         "regression": write_report([regression(place / "regression")], place / "regression.html"),
         "one-input": write_report([regression(place / "one-input", ("speed",))], place / "one-input.html"),
         "policy": write_report([policy(place / "policy")], place / "policy.html"),
         "own": write_report([own_task(place / "own")], place / "own.html"),
+        "tree": write_report([tree_task(place / "tree")], place / "tree.html"),
+        "wide": write_report([tree_task(place / "wide", long, (40, 40))], place / "wide.html"),
         "comparison": write_report(bits, place / "comparison.html"),
         "several": write_report([bits[0], place / "policy", place / "own"], place / "several.html"),
         "nasty": write_report(
@@ -65,7 +68,18 @@ def reports(tmp_path_factory, browser):
     }
 
 
-KINDS = ["bitstring", "regression", "one-input", "policy", "own", "comparison", "several", "nasty"]
+KINDS = [
+    "bitstring",
+    "regression",
+    "one-input",
+    "policy",
+    "own",
+    "tree",
+    "wide",
+    "comparison",
+    "several",
+    "nasty",
+]
 
 
 class Watched:
@@ -99,6 +113,26 @@ class Watched:
         outside = [url for url in self.requests if url != address and not url.startswith("data:")]
         assert not outside
         return self.page
+
+
+@pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
+def test_a_wide_tree_scrolls_and_begins_with_its_root(browser, reports, width):
+    with Watched(browser, width) as watched:
+        page = watched.open(reports["wide"])
+        page.click("button.open")
+        page.locator(".picture img[style*=min-width]").nth(1).wait_for()
+        pictures = page.evaluate(
+            "[...document.querySelectorAll('.picture')].map(p => [p.clientWidth, p.scrollWidth, p.scrollLeft,"
+            " p.firstChild.clientWidth / p.firstChild.naturalWidth])"
+        )
+        assert len(pictures) == 2
+        for own, content, left, scale in pictures:
+            assert content > own
+            assert left > 0
+            assert scale >= 0.89
+        fits = "t => t.offsetWidth <= t.parentNode.clientWidth + 1"
+        assert page.eval_on_selector(".designs", fits)
+        assert watched.complaints == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

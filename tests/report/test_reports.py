@@ -241,7 +241,7 @@ def test_pictures_of_many_trees_stay_small(tree):
 
 
 def test_the_tree_of_a_design_is_the_design(tree):
-    from discodso.report.designs import show_designs
+    from discodso.report.page_data import show_designs
 
     design = Design.of(("angle <", 0.25), "push left", ("velocity <", -1.5), "push right", "push left")
     shown = show_designs(read_run(tree), [design])[0]
@@ -254,7 +254,6 @@ def test_the_tree_of_a_design_is_the_design(tree):
 
 
 def test_a_live_report_waits_for_the_equation(fitted, tmp_path):
-    import os
     import threading
 
     shutil.copytree(fitted, tmp_path / "run")
@@ -265,12 +264,11 @@ def test_a_live_report_waits_for_the_equation(fitted, tmp_path):
     live = LiveReport([tmp_path / "run"])
     thread = threading.Thread(target=live.serve)
     thread.start()
-    folder.close()  # the search has ended, the choice goes on
-    time.sleep(0.6)
+    time.sleep(0.6)  # the search has ended, the choice goes on, and a run holds its folder until it is made
     assert thread.is_alive()
     assert json.loads(ask(live).read())["running"] is True
     last.write_text(content)
-    os.utime(last)
+    folder.close()
     thread.join(10)
     assert not thread.is_alive()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -13,16 +14,17 @@ from discodso import Design
 from discodso.base.errors import DeclarationError, SettingsError
 from discodso.reproduce import paper, trees
 from discodso.reproduce.artefacts import ARTEFACTS, reproduce
-from discodso.reproduce.figures import Curve, _heights, curve
+from discodso.reproduce.figures import MeanCurve, _heights, curve
 from discodso.reproduce.jobs import Record
-from discodso.reproduce.scales import DEFAULT, scale_named
+from discodso.reproduce.regression_runs import bench, run_problem
+from discodso.reproduce.scales import DEFAULT, SCALES
 from discodso.reproduce.tables import Entry, to_markdown
 from discodso.run.executors.kinds import Processes, Threads
 from discodso.run.result import HistoryRow
 from discodso.tasks.regression.problems import problems
 
 TINY = replace(
-    scale_named("smoke"),
+    SCALES["smoke"],
     bits=3,
     bit_calls=30,
     bit_seeds=2,
@@ -100,7 +102,7 @@ def test_all_artefacts_are_made(tmp_path):
 
 
 def test_scales_and_artefacts_cover_what_was_promised():
-    small, whole = scale_named("small"), scale_named("paper")
+    small, whole = SCALES["small"], SCALES["full"]
     assert len(small.problems) == 12
     assert list(small.problems) == [problem.name for problem in problems("all")][::4]
     assert len(whole.problems) == 45
@@ -132,7 +134,7 @@ def test_a_table_shows_ours_the_papers_and_the_difference():
 def test_a_curve_is_the_mean_of_the_best_so_far():
     def record(*pairs: tuple[int, float]) -> Record:
         rows = [HistoryRow(c, b, b, b, None, None, 1.0, 1, 0, 0.0, 10.0 * c) for c, b in pairs]
-        return Record(None, None, None, None, 0, None, 0.0, tuple(rows))  # type: ignore[arg-type]
+        return Record(None, None, None, None, 0, 0.0, tuple(rows))  # type: ignore[arg-type]
 
     line = curve([record((10, 1.0), (20, 3.0)), record((10, 2.0), (40, 4.0))], "calls", "deviation")
     assert line.x[-1] == 20  # where the first run ends
@@ -144,24 +146,48 @@ def test_a_curve_is_the_mean_of_the_best_so_far():
 
 def test_curves_are_drawn_where_they_are_told_apart():
     x = np.arange(200.0)
-    close = [Curve(x, np.full(200, height), x, 1) for height in (9.0, 9.5, 10.0)]
-    steep = Curve(x, np.where(x < 20, -1000.0, 9.0), x, 1)
+    close = [MeanCurve(x, np.full(200, height), x, 1) for height in (9.0, 9.5, 10.0)]
+    steep = MeanCurve(x, np.where(x < 20, -1000.0, 9.0), x, 1)
     low, high = _heights([*close, steep])
     assert 8.5 < low < 9.0 < 10.0 < high < 10.5
     assert _heights([]) == (0.0, 1.0)
-    assert _heights([Curve(x, np.full(200, np.nan), x, 1)]) == (0.0, 1.0)
+    assert _heights([MeanCurve(x, np.full(200, np.nan), x, 1)]) == (0.0, 1.0)
 
 
 def test_trees_that_were_tested_before_keep_the_names_of_their_features(tmp_path):
     design = Design.of(("velocity <", 0.0), "left", "right")
     (job,) = [job for job in trees.jobs(TINY) if (job.case, job.method) == ("MountainCar-v0", paper.DISCO)]
-    records = [Record(job, -119.0, 1, design, 4, 8.0, 1.0, ())]
+    records = [Record(job, -119.0, 1, design, 4, 1.0, ())]
     (tmp_path / "runs/trees/mountaincar-v0/disco-dso").mkdir(parents=True)
     for _ in range(2):  # then from the file
         policy, returns = trees._tested(TINY, records, "MountainCar-v0", paper.DISCO, tmp_path)
         assert "velocity" in policy.export("text")
         assert "left" in policy.export("text")
         assert len(returns) == 3
+
+
+@pytest.mark.parametrize("preset", ["paper", "default"])
+def test_the_bench_keeps_its_runs_and_goes_on_with_them(tmp_path, preset):
+    lines: list[str] = []
+
+    def table(seeds, calls):
+        with Threads(1) as executor:
+            return bench(["Constant-6"], seeds, calls, "A", preset, tmp_path, executor, lines.append)
+
+    first, more = table(1, 400), table(2, 800)
+    assert "| Constant-6 | 1 |" in first
+    assert "mean, all" in first
+    assert len(lines) == 3  # the first run goes on
+    assert (table(1, 400), table(2, 800)) == (first, more)
+    assert len(lines) == 3
+    scores = [json.loads(line) for line in (tmp_path / f"{preset}-A-800.jsonl").read_text().splitlines()]
+    assert [own["seed"] for own in scores] == [0, 1]
+    assert all(own["calls"] <= 800 and 0 <= own["evaluation"] <= 1 for own in scores)
+    alone = run_problem("Constant-6", 1, 800, preset=preset)
+    assert all(alone[key] == scores[1][key] for key in ("train", "evaluation", "expression", "calls"))
+    (tmp_path / f"runs/regression/constant-6-a/{preset}/seed-1/score-800.json").write_text("{")  # damaged
+    assert table(2, 800).count("Constant-6") == 1
+    assert len(lines) == 4
 
 
 def test_the_command_lists_names_and_refuses_others(tmp_path):

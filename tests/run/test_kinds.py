@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
+from types import ModuleType
+from typing import ClassVar
 
 import pytest
+from killing import comparable
 from typer.main import get_command
 
-from discodso import SettingsError
-from discodso.base.options import declared
+from discodso import FixedSequence, SettingsError, Space, Task, Token
+from discodso.base.options import check_options, declared, option
 from discodso.base.toml_text import to_toml
 from discodso.cli.main import app
 from discodso.cli.templates import template
+from discodso.report.folders import read_run
+from discodso.run import kinds
 from discodso.run.kinds import Kind, kind_named, kind_names
 from discodso.run.plan import Plan
-from discodso.run.python_tasks import PythonOptions
+from discodso.run.python_tasks import PythonOptions, prepared
 from discodso.run.settings import RunSettings, parse
+from discodso.run.start import start
 from discodso.tasks.bitstring_options import BitstringOptions
 from discodso.tasks.custom import CustomOptions
 from discodso.tasks.policies.options import PolicyOptions
@@ -131,3 +138,35 @@ def test_an_unknown_kind_is_named(name):
     if name == "polici":
         with pytest.raises(SettingsError, match=r"did you mean 'policy'\?"):
             kind_named(name)
+
+
+@dataclass(frozen=True)
+class SumOptions:
+    kind: ClassVar[str] = "sum"
+    goal: float = option(1.5, "What the values should add up to.", above=0)
+
+    def __post_init__(self):
+        check_options(self)
+
+
+def prepare_sum(settings, given, stack):
+    space = Space([Token("v", range=(0, 1))], FixedSequence(2))
+    return prepared(settings, Task(space, lambda design: -abs(sum(design.values) - settings.task.goal)))
+
+
+def test_a_new_kind_is_a_record_and_a_line(tmp_path, monkeypatch):
+    module = ModuleType("kind_of_a_sum")
+    module.KIND = Kind(SumOptions, prepare_sum, lambda task, ending: f"A sum of {task['goal']}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(kinds._MODULES, "sum", module.__name__)
+    text = (
+        '[task]\nkind = "sum"\ngoal = 0.9\n[run]\nbudget = 300\n[method]\nkind = "random"\nbatch_size = 30\n'
+    )
+    settings = parse(tomllib.loads(text))
+    whole = start(settings, out=tmp_path / "whole").result
+    assert whole.best.reward > -0.05
+    assert read_run(tmp_path / "whole").title == "A sum of 0.9"
+    start(parse(tomllib.loads(text.replace("300", "120"))), out=tmp_path / "part")
+    assert comparable(start(settings, out=tmp_path / "part", resume=True).result) == comparable(whole)
+    with pytest.raises(SettingsError, match=r"task\.goal must be"):
+        parse(tomllib.loads(text.replace("0.9", "-1.0")))

@@ -99,13 +99,13 @@ def test_rewards_are_those_told_last_and_failures_are_remembered():
 def test_a_state_gives_the_same_memory_back():
     memory, again, empty = Memory(), Memory(), Memory()
     memory.add(numbers(0.1, 0.2), np.array([1.0, np.nan]))
-    again.restore(from_bytes(to_bytes(memory.state(), "memory"), "memory"))
+    again.restore(from_bytes(to_bytes(memory.state())))
     np.testing.assert_array_equal(again.rewards(numbers(0.2, 0.1)), [np.nan, 1.0])
     assert again.is_new(numbers(0.1, 0.2, 0.3)).tolist() == [False, False, True]
-    again.restore(from_bytes(to_bytes(empty.state(), "memory"), "memory"))
+    again.restore(from_bytes(to_bytes(empty.state())))
     assert len(again) == 0
     with pytest.raises(KeyError):
-        again.restore(from_bytes(to_bytes(replace(memory.state(), arrays={}), "memory"), "memory"))
+        again.restore(from_bytes(to_bytes(replace(memory.state(), arrays={}))))
 
 
 def test_unseen_designs_are_listed_until_there_are_none():

@@ -15,7 +15,7 @@ from discodso.run.callbacks import JsonLines, TensorBoard
 from discodso.run.plan import Plan
 from discodso.run.settings import RunSettings
 from discodso.run.start import start
-from discodso.tasks.regression.kind import GivenData
+from discodso.tasks.regression.data import GivenData
 from discodso.tasks.regression.options import RegressionOptions
 
 METHOD = DisCoSettings(batch_size=20, network=NetworkSettings(units=4))

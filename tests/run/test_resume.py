@@ -35,8 +35,9 @@ from discodso import (
     search,
     search_policy,
 )
-from discodso.cli.show import standing
+from discodso.cli.show import as_data
 from discodso.disco.settings import ArchiveSettings, RestartSettings
+from discodso.report.folders import read_run
 from discodso.run.checkpoint import NAME, PREVIOUS, load
 from discodso.run.folder import is_running
 from discodso.tasks.bitstring import bitstring
@@ -154,7 +155,7 @@ def test_a_policy_search_goes_on_with_a_larger_budget(tmp_path, more):
     assert summary["calls"] == 400
     assert summary["test_mean"] == whole["summary"]["test_mean"]
     if "method" in more:
-        state, _ = load(folder, "search")
+        state, _ = load(folder)
         assert state.part("method").data["restarts"]["restarts"] >= 2
 
 
@@ -178,10 +179,10 @@ def test_a_policy_search_that_was_killed_before_the_choice_is_not_ended(tmp_path
         with pytest.raises(KeyboardInterrupt):
             policy(100, out=folder)
     assert not (folder / "policy.json").exists()
-    assert standing(folder)["state"] == "stopped"
+    assert as_data(read_run(folder))["status"] == "stopped"
     assert comparable(resume(folder)) == comparable(policy(100))
-    assert standing(folder)["state"] == "ended"
-    assert standing(folder)["policy"]["calls"] == 100
+    assert as_data(read_run(folder))["status"] == "ended"
+    assert as_data(read_run(folder))["policy"]["calls"] == 100
 
 
 def test_what_does_not_fit_a_policy_search_is_refused(tmp_path):
@@ -254,7 +255,7 @@ def start_policy(folder: Path, method: DisCoSettings = SMALL):
 
 def start_restarting_policy(folder: Path):
     found = start_policy(folder, replace(SMALL, restarts=RestartSettings(batches=3)))
-    state, _ = load(folder, "search")
+    state, _ = load(folder)
     assert state.part("method").data["restarts"]["restarts"] >= 2
     return found
 
@@ -307,7 +308,7 @@ def test_a_killed_command_is_resumed_by_a_command(tmp_path):
     shown = subprocess.run(
         [*module, "show", str(tmp_path / "run"), "--json"], capture_output=True, text=True, check=True
     )
-    assert json.loads(shown.stdout)["state"] == "stopped"
+    assert json.loads(shown.stdout)["status"] == "stopped"
     done = subprocess.run(
         [*module, "resume", str(tmp_path / "run"), "--json"], capture_output=True, text=True, check=True
     )

@@ -14,6 +14,8 @@ from spaces import decision_tree, roomy_fixed, small_fixed, symbolic, valued_seq
 
 from discodso import (
     Constraint,
+    DeadEndError,
+    DeadEndWarning,
     DeclarationError,
     Design,
     DisCoSettings,
@@ -146,13 +148,29 @@ class RarelyStuck(Constraint):
         return mask
 
 
-def test_a_dead_end_after_some_calls_returns_what_was_found():
+def test_a_design_that_meets_a_dead_end_is_drawn_again():
     space = Space([Token("v", range=(0, 1)), Token("d")], FixedSequence(3), [RarelyStuck()])
-    result = search(Task(space, near), budget=100_000, method=METHOD)
-    assert result.stop is StopReason.DEAD_END
-    assert "RarelyStuck forbids v, d" in result.sentence
-    assert result.best is not None
-    assert 0 < result.calls == result.history[-1].calls
+    with pytest.warns(DeadEndWarning, match="RarelyStuck forbids v, d") as warned:
+        result = search(Task(space, near), budget=20_000, method=METHOD)
+    assert len([one for one in warned if one.category is DeadEndWarning]) == 1
+    assert result.stop is StopReason.BUDGET
+    assert result.calls == 20_000
+    assert sum(row.redrawn or 0 for row in result.history) > 0
+
+
+class AlwaysStuck(Constraint):
+    """Nothing may follow anything."""
+
+    def forbidden(self, prefix):
+        mask = prefix.forbid_nothing()
+        mask[:] = prefix.position > 0
+        return mask
+
+
+def test_a_space_without_a_way_out_says_so():
+    space = Space([Token("v", range=(0, 1)), Token("d")], FixedSequence(3), [AlwaysStuck()])
+    with pytest.raises(DeadEndError, match="AlwaysStuck forbids v, d"):
+        search(Task(space, near), budget=100, method=METHOD)
 
 
 @pytest.mark.parametrize("size", [1e308, -1e308, 1e-308])

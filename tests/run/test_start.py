@@ -32,7 +32,7 @@ from discodso.run.start import settings_of, start
 from discodso.tasks.bitstring import bitstring
 from discodso.tasks.bitstring_options import BitstringOptions
 from discodso.tasks.policies.options import PolicyOptions
-from discodso.tasks.regression.kind import FoundEquation
+from discodso.tasks.regression.models import FoundEquation
 
 
 def command(*words: object) -> None:

@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spaces import decision_tree
 
-from discodso import Bounds, DecisionTreeBounds, DeclarationError, Design, FixedSequence, Space, Token, Tree
+from discodso import (
+    Bounds,
+    DecisionTreeBounds,
+    DeclarationError,
+    Design,
+    FixedSequence,
+    Real,
+    Space,
+    Token,
+    Tree,
+)
 from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
 
@@ -120,8 +130,17 @@ def test_bounds_of_ones_own():
     assert "Increasing" in str(broken[0])
 
 
+def test_decisions_with_several_values_stand_beside_bounded_ones():
+    tilted = Token("x + w y <", 2, weight=Real(-1, 1), threshold=Real(0, 1))
+    tokens = [Token("x <", 2, range=(0, 1)), tilted, Token("a"), Token("b")]
+    space = Space(tokens, Tree(1, 15), bounds=DecisionTreeBounds(0.2))
+    decided, both = ("x <", 0.5), ("x + w y <", {"weight": 0.5, "threshold": 0.9})
+    assert not space.violations(Design.of(both, both, "a", "b", decided, ("x <", 0.2), "a", "b", "a"))
+    assert space.violations(Design.of(decided, both, ("x <", 0.6), "a", "b", "a", "b"))
+
+
 def test_bad_bounds_are_refused():
-    leaf = [Token("x<", 2, range=(0, 1)), Token("a"), Token("c", range=(0, 1))]
+    leaf = [Token("x<", 2, range=(0, 1)), Token("a"), Token("c", 1, range=(0, 1))]
     with pytest.raises(DeclarationError, match="arity 2"):
         Space(leaf, Tree(), bounds=DecisionTreeBounds())
     with pytest.raises(DeclarationError, match="infinite"):

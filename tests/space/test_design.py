@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -97,6 +98,27 @@ def test_printing_uses_the_traversal_of_the_paper_and_render_nests():
     assert str(design) == "⟨add, cos, x2, mul, const(3.14), sin, x1⟩"
     assert symbolic().render(design) == "add(cos(x2), mul(const(3.14), sin(x1)))"
     assert small_open().render(Design.of("b", "c")) == "b c"
+
+
+def test_a_design_of_a_tree_space_knows_its_children_and_prints_nested():
+    space, given = symbolic(), Design.of("add", "cos", "x2", "mul", ("const", 3.14), "sin", "x1")
+    design = space.encode([given])[0]
+    assert str(design) == space.render(given)
+    assert design.children == ((1, 3), (2,), (), (4, 5), (), (6,), ())
+    assert (design, hash(design), repr(design)) == (given, hash(given), repr(given))
+    assert design.to_dict() == given.to_dict()
+    again = pickle.loads(pickle.dumps(design))
+    assert (again, again.arities) == (design, design.arities)
+    assert given.children is None
+    assert small_open().sample(1)[0].children is None
+
+
+@pytest.mark.parametrize("tokens", [("add", "x"), ("x", "x"), ("add", "x", "x", "x"), ()])
+def test_what_is_no_whole_tree_has_no_children(tokens):
+    design = Design.of(*tokens).as_tree({"add": 2, "x": 0})
+    assert design.children is None
+    assert "inline-block" in design._repr_html_() or not tokens
+    assert str(design) == f"⟨{', '.join(tokens)}⟩"
 
 
 def test_equality_hash_and_iteration():

@@ -10,8 +10,6 @@ from spaces import mixed_sequence, symbolic
 
 from discodso import Constraint
 from discodso.space import skeletons
-from discodso.space.design import DesignBatch
-from discodso.testing import random_prefixes
 
 
 class Walked(Constraint):
@@ -26,9 +24,7 @@ class Declared(Walked):
 
 
 def drawn(space):
-    for prefix in random_prefixes(space, 40):
-        t = prefix.traversals  # shared by all prefixes of a walk
-    return DesignBatch(space.library, t.tokens, t.values, t.lengths)
+    return replace(space.sample(40), origin=None)
 
 
 @pytest.mark.parametrize("space", [symbolic(), mixed_sequence()])

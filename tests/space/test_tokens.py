@@ -67,8 +67,11 @@ def test_library_tables():
         [Token("add", 2), Token("x"), Token("c", range=(-1, 3)), Token("d", range=(0, math.inf))]
     )
     assert library.arity.tolist() == [2, 0, 0, 0]
-    assert library.parametrised_ids.tolist() == [2, 3]
-    assert library.parameter_index.tolist() == [-1, -1, 0, 1]
+    assert [(column.token, column.slot, column.name) for column in library.columns] == [
+        (2, 0, "value"),
+        (3, 0, "value"),
+    ]
+    assert library.column_of.tolist() == [[-1], [-1], [0], [1]]
     assert library.members(["x", "c"]).tolist() == [False, True, True, False]
     assert library == Library(library.tokens)
     assert hash(library) == hash(Library(library.tokens))

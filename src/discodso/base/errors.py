@@ -17,6 +17,10 @@ class DeadEndError(DiscodsoError):
     """A prefix was reached that no token may continue; the message names the constraints involved."""
 
 
+class DeadEndWarning(UserWarning):
+    """A rule of one's own left a prefix that no token may continue; its design was drawn again."""
+
+
 class TrainingError(DiscodsoError):
     """The loss or its gradient became non-finite; the message says where that came from."""
 

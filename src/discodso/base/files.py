@@ -6,7 +6,8 @@ import json
 import math
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,17 @@ from discodso.base.errors import DiscodsoError
 
 class FileError(DiscodsoError, OSError):
     """A file cannot be read or written; the message says which and why."""
+
+
+@contextmanager
+def file_errors(doing: str) -> Iterator[None]:
+    """Turn errors of the system into a FileError that says what went wrong, such as "cannot write a.txt"."""
+    try:
+        yield
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(f"{doing}: {error.strerror or error}") from None
 
 
 def read_object(path: Path) -> dict[str, Any] | None:
@@ -45,14 +57,13 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     data = content.encode("utf-8") if isinstance(content, str) else content
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror or error}") from None
+        with file_errors(f"cannot write {path}"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
     finally:
         with suppress(OSError):
             temporary.unlink()

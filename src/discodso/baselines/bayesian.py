@@ -2,7 +2,8 @@
 
 Its space has a fixed number of dimensions: for a sequence the slots of the longest one; for trees, as in the paper
 a complete tree whose inner nodes and leaves each choose a token (of a token with fewer children the first subtrees
-count). Every slot has a category, its token, and a number where some choice carries one. Candidates are drawn at
+count). Every slot has a category, its token, and a number for each value that some choice carries; for options it
+says which. Candidates are drawn at
 random and near the best designs so far; those that break a rule of the space are left out. Its own time grows with
 the cube of the designs, so give it a time limit.
 """
@@ -23,11 +24,18 @@ from numpy.typing import ArrayLike
 from discodso.base.arrays import Bools, Floats, Ints
 from discodso.base.checks import require, require_integer, require_number, seed_sequence, settle_integers
 from discodso.base.errors import DeadEndError, DiscodsoError
-from discodso.disco.method import Metrics
+from discodso.disco.method import Metrics, told_arrays
 from discodso.disco.network import one_thread
 from discodso.space.design import Design, DesignBatch
 from discodso.space.replay import replay
-from discodso.space.skeletons import fill, keeps_rules, skeleton_space, unit_limits, units_of
+from discodso.space.skeletons import (
+    fill,
+    keeps_rules,
+    skeleton_space,
+    unit_limits,
+    units_of,
+    without_numbers,
+)
 from discodso.space.space import Space
 from discodso.space.state import State, generator_state, restore_generator
 
@@ -74,15 +82,18 @@ class Frame:
     Attributes:
         choices: for each slot the tokens that may fill it.
         children: for each slot the slots of its children in a tree, or the next one in a sequence.
-        numbered: int[V], slots where some choice carries a value; a point has a number for each.
-        low, high: float[K], limits of the units of each token, NaN without value.
+        numbered: pairs of a slot and one of the values that some choice there carries; a point has a number for
+            each.
+        low, high: float[K, V], limits of the units of each value; of options 0 and how many there are.
+        options: bool[K, V], which values are options.
     """
 
     choices: tuple[Ints, ...]
     children: tuple[tuple[int, ...], ...]
-    numbered: Ints
+    numbered: tuple[tuple[int, int], ...]
     low: Floats
     high: Floats
+    options: Bools
 
     @classmethod
     def of(cls, space: Space, depth: int, reach: float) -> Frame:
@@ -107,15 +118,13 @@ class Frame:
                 return slot
 
             grow(0)
-        numbered = [slot for slot, tokens in enumerate(choices) if library.parametrised[tokens].any()]
+        carried = [(library.column_of[tokens] >= 0).any(axis=0) for tokens in choices]
+        numbered = tuple((slot, int(v)) for slot, own in enumerate(carried) for v in np.flatnonzero(own))
         low, high = unit_limits(space)
-        return cls(
-            tuple(choices),
-            tuple(children),
-            np.array(numbered, np.int64),
-            np.maximum(low, -reach),
-            np.minimum(high, reach),
-        )
+        chosen = library.options > 0
+        low = np.where(chosen, 0.0, np.maximum(low, -reach))
+        high = np.where(chosen, library.options, np.minimum(high, reach))
+        return cls(tuple(choices), tuple(children), numbered, low, high, chosen)
 
     @property
     def size(self) -> int:
@@ -141,10 +150,11 @@ class Frame:
         return points
 
     def decode(self, space: Space, points: Floats) -> tuple[Ints, Ints, Floats]:
-        """tokens[B, T], lengths[B] and units[B, T], whether or not they keep the rules; length 0 if unfinished."""
+        """tokens[B, T], lengths[B] and units[B, T, V], whether or not they keep the rules; length 0 if unfinished.
+        For options units are their numbers."""
         grammar = space.grammar
         shape = len(points), max(grammar.max_positions, self.size)
-        tokens, units = np.full(shape, -1, np.int64), np.full(shape, np.nan)
+        tokens, units = np.full(shape, -1, np.int64), np.full((*shape, self.low.shape[1]), np.nan)
         lengths = np.zeros(len(points), np.int64)
         for row in range(len(points)):
             slots, at, remaining = [0], 0, grammar.start
@@ -152,9 +162,11 @@ class Frame:
                 slot = slots.pop()
                 token = int(self.choices[slot][int(points[row, slot])])
                 tokens[row, at] = token
-                if np.isfinite(self.low[token]):
-                    unit = points[row, self._column[slot]]
-                    units[row, at] = self.low[token] + unit * (self.high[token] - self.low[token])
+                for value in np.flatnonzero(np.isfinite(self.low[token])).tolist():
+                    low, high = self.low[token, value], self.high[token, value]
+                    unit = low + points[row, self._column[slot, value]] * (high - low)
+                    option = self.options[token, value]
+                    units[row, at, value] = min(int(unit), high - 1) if option else unit
                 at += 1
                 remaining += int(grammar.opens[token]) - 1
                 slots.extend(self._below(space, slot, token))
@@ -167,16 +179,17 @@ class Frame:
         return [child for child in reversed(self.children[slot][:opens]) if child < self.size]
 
     @cached_property
-    def _column(self) -> dict[int, int]:
-        """Where the number of a slot stands in a point."""
-        return {slot: self.size + at for at, slot in enumerate(self.numbered.tolist())}
+    def _column(self) -> dict[tuple[int, int], int]:
+        """Where the number of a value of a slot stands in a point."""
+        return {place: self.size + at for at, place in enumerate(self.numbered)}
 
     def encode(self, space: Space, designs: DesignBatch) -> tuple[Floats, Bools]:
         """Points of designs, and which of them have a place in the frame."""
         points = np.concatenate(
             (np.zeros((len(designs), self.size)), np.full((len(designs), len(self.numbered)), 0.5)), axis=1
         )
-        units = units_of(space, designs)
+        units, options = units_of(space, designs), designs.option_numbers()
+        units = np.where(options >= 0, options + 0.5, units)
         fits = np.ones(len(designs), np.bool_)
         for row, count in enumerate(designs.lengths.tolist()):
             slots = [0]
@@ -188,10 +201,10 @@ class Frame:
                     fits[row] = False
                     break
                 points[row, slot] = place[0]
-                if np.isfinite(self.low[token]):
-                    width = self.high[token] - self.low[token]
-                    unit = (units[row, at] - self.low[token]) / width
-                    points[row, self._column[slot]] = np.clip(unit, 0.0, 1.0)
+                for value in np.flatnonzero(np.isfinite(self.low[token])).tolist():
+                    low, high = self.low[token, value], self.high[token, value]
+                    unit = (units[row, at, value] - low) / (high - low)
+                    points[row, self._column[slot, value]] = np.clip(unit, 0.0, 1.0)
                 slots.extend(self._below(space, slot, token))
         return points, fits
 
@@ -227,9 +240,7 @@ class BO:
         self, designs: Sequence[Design], rewards: ArrayLike, weights: ArrayLike | None = None
     ) -> Metrics | None:
         """Remember rewards; designs that have no place in the frame are passed over."""
-        batch = self.space.encode(designs if isinstance(designs, DesignBatch) else list(designs))
-        told = np.array(rewards, dtype=np.float64)
-        require("rewards", rewards, told.shape == (len(batch),), f"{len(batch)} numbers, one for each design")
+        batch, told = told_arrays(self.space, designs, rewards)
         if batch.origin is not self.space:
             replay(self.space, batch)
         points, fits = self.frame.encode(self.space, batch)
@@ -284,8 +295,10 @@ class BO:
         rows = np.flatnonzero((lengths >= grammar.min_positions) & (lengths <= grammar.max_positions))
         width = grammar.max_positions
         tokens, lengths, units = tokens[rows, :width], lengths[rows], units[rows, :width]
-        fine = keeps_rules(self._skeletons, tokens, lengths)
-        skeletons = DesignBatch(self._skeletons.library, tokens, np.full(tokens.shape, np.nan), lengths)
+        library = self.space.library
+        values = np.where((library.options > 0)[tokens], units, np.nan)
+        skeletons = DesignBatch(library, tokens, library.narrow(values), lengths)
+        fine = keeps_rules(self._skeletons, without_numbers(self._skeletons, skeletons))
         designs, feasible = fill(self.space, skeletons.select(fine), units[fine])
         return points[rows[fine][feasible]], designs.select(feasible)
 

@@ -25,15 +25,22 @@ from discodso.base.checks import (
     seed_sequence,
     settle_integers,
 )
-from discodso.base.errors import DeadEndError
+from discodso.base.errors import DeadEndError, DeclarationError
 from discodso.baselines import inner
 from discodso.baselines.genetic import GPSettings
 from discodso.baselines.threads import one_blas_thread
 from discodso.disco.disco import DisCoSettings
-from discodso.disco.method import Method, Metrics, Resumable
+from discodso.disco.method import Method, Metrics, Resumable, told_arrays
 from discodso.space.design import Design, DesignBatch
 from discodso.space.replay import replay
-from discodso.space.skeletons import fill, parameters, skeleton_space, unit_limits
+from discodso.space.skeletons import (
+    fill,
+    parameters,
+    skeleton_space,
+    unit_limits,
+    unpacked,
+    without_numbers,
+)
 from discodso.space.space import Space
 from discodso.space.state import Arrays, State, generator_state, restore_generator
 
@@ -160,6 +167,8 @@ class Decoupled:
         self, space: Space, settings: DecoupledSettings, *, seed: int | np.random.SeedSequence = 0
     ) -> None:
         require("space", space, isinstance(space, Space), "a Space")
+        if settings.inner == "bfgs" and space.library.integer.any():
+            raise DeclarationError("inner 'bfgs' cannot search integers; use inner='anneal' or 'evo'")
         self.space = space
         self.settings = settings
         for_method, own = seed_sequence(seed).spawn(2)
@@ -176,6 +185,16 @@ class Decoupled:
         self._busy: dict[bytes, _Skeleton] = {}
         self._ready: list[_Skeleton] = []  # of the busy ones, those whose points are in no round
         self._rounds: list[_Round] = []
+
+    def _tokens(self, key: bytes) -> Ints:
+        """The tokens of a skeleton."""
+        library = self.skeleton_space.library
+        numbers = np.frombuffer(key, np.int64)
+        return numbers[: len(numbers) // (1 + library.slots * library.has_options)]
+
+    def _numbers(self, key: bytes) -> Bools:
+        """bool[T, V], the places of the numbers of a skeleton."""
+        return parameters(self.space, self._tokens(key))
 
     # ---------------------------------------------------------------------------------------------- asking
 
@@ -221,7 +240,7 @@ class Decoupled:
         distinct = list(dict.fromkeys(keys))
         new = [key for key in distinct if key not in self._memory and key not in self._busy]
         idle = [key for key in distinct if key not in self._busy]
-        again = [key for key in idle if parameters(self.space, _tokens(key)).any()]
+        again = [key for key in idle if self._numbers(key).any()]
         queued = new or again or idle
         self._waiting.extend(queued)
         self._batches.append(_Batch(batch, keys, {*queued, *(key for key in distinct if key in self._busy)}))
@@ -233,7 +252,7 @@ class Decoupled:
         ]
         if not chosen:
             return
-        batch = _packed(self.skeleton_space, chosen)
+        batch = unpacked(self.skeleton_space, chosen)
         units = self._starts(batch, np.array([key in self._memory for key in chosen]))
         carries = parameters(self.space, batch.tokens)
         seeds = self._rng.integers(0, 2**63, len(chosen)).tolist()
@@ -246,9 +265,8 @@ class Decoupled:
             self._ready.append(self._busy[key])
 
     def _begun(self, skeleton: _Skeleton) -> _Skeleton:
-        tokens = _tokens(skeleton.key)
-        own = tokens[parameters(self.space, tokens)]
-        low, high = self._limits[0][own], self._limits[1][own]
+        tokens, own = self._tokens(skeleton.key), self._numbers(skeleton.key)
+        low, high = (limits[tokens][own] for limits in self._limits)
         s = self.settings
         skeleton.search = inner.start(
             s.inner, skeleton.start, low, high, s.inner_calls, s.reach, skeleton.seed
@@ -256,7 +274,7 @@ class Decoupled:
         return skeleton
 
     def _starts(self, batch: DesignBatch, again: Bools) -> Floats:
-        """units[B, T] to begin with, NaN for skeletons that no values were found for.
+        """units[B, T, V] to begin with, NaN for skeletons that no values were found for.
 
         Uniform within finite bounds. Constants of an infinite range begin at 1, as in deep symbolic regression,
         and anywhere near it when their skeleton is optimised again.
@@ -264,12 +282,12 @@ class Decoupled:
         carries = parameters(self.space, batch.tokens)
         low, high = (limit[batch.tokens] for limit in self._limits)
         finite = np.isfinite(low) & np.isfinite(high)
-        units = np.full(batch.tokens.shape, np.nan)
+        units = np.full(carries.shape, np.nan)
         missing = np.arange(len(batch))
         for _ in range(_START_ATTEMPTS):
-            shape = (len(missing), batch.tokens.shape[1])
+            shape = (len(missing), *carries.shape[1:])
             uniform, normal = self._rng.random(shape), self._rng.standard_normal(shape)
-            free = np.clip(1.0 + normal * again[missing, None], low[missing], high[missing])
+            free = np.clip(1.0 + normal * again[missing, None, None], low[missing], high[missing])
             drawn = np.where(finite[missing], uniform, free)
             units[missing] = np.where(carries[missing], drawn, np.nan)
             _, feasible = fill(self.space, batch.select(missing), units[missing])
@@ -282,13 +300,12 @@ class Decoupled:
     def _round(self, skeletons: list[_Skeleton]) -> _Round:
         points = [skeleton.points for skeleton in skeletons]
         counts = np.array([len(array) for array in points])
-        packed = _packed(self.skeleton_space, [skeleton.key for skeleton in skeletons])
+        packed = unpacked(self.skeleton_space, [skeleton.key for skeleton in skeletons])
         of = np.repeat(np.arange(len(skeletons)), counts)
         designs = packed.select(of)
-        units = np.full(designs.tokens.shape, np.nan)
-        _spread(
-            np.concatenate([array.ravel() for array in points]), parameters(self.space, designs.tokens), units
-        )
+        carries = parameters(self.space, designs.tokens)
+        units = np.full(carries.shape, np.nan)
+        units[carries] = np.concatenate([array.ravel() for array in points])
         designs, feasible = fill(self.space, designs, units)
         rows = np.flatnonzero(feasible)
         if len(rows) < len(feasible):
@@ -306,9 +323,7 @@ class Decoupled:
         A design that was not asked for is told to the method as a skeleton with that reward. Returns what the
         method did last.
         """
-        batch = self.space.encode(designs if isinstance(designs, DesignBatch) else list(designs))
-        told = np.array(rewards, dtype=np.float64)
-        require("rewards", rewards, told.shape == (len(batch),), f"{len(batch)} numbers, one for each design")
+        batch, told = told_arrays(self.space, designs, rewards)
         strangers = self._assign(batch, told)
         metrics = self._tell_unasked(batch.select(strangers), told[strangers]) if len(strangers) else None
         with one_blas_thread():
@@ -341,11 +356,11 @@ class Decoupled:
 
     def _tell_unasked(self, batch: DesignBatch, rewards: Floats) -> Metrics | None:
         replay(self.space, batch)  # refuses designs that do not belong to the space
-        keys = batch.skeletons()
+        keys = without_numbers(self.skeleton_space, batch).skeletons()
         for key, reward in zip(keys, rewards.tolist(), strict=True):
             self._memory[key] = max(self._memory.get(key, -np.inf), reward)
         self.proposed += len(keys)
-        return self.method.tell(_packed(self.skeleton_space, keys), rewards)
+        return self.method.tell(unpacked(self.skeleton_space, keys), rewards)
 
     def _take_answers(self, current: _Round) -> None:
         self._rounds.remove(current)
@@ -391,7 +406,9 @@ class Decoupled:
         for number, batch in enumerate(self._batches):
             lists |= {f"batch{number}": batch.keys, f"missing{number}": sorted(batch.missing)}
         for name, keys in lists.items():
-            arrays[f"{name}/tokens"] = _packed(self.skeleton_space, keys).tokens.astype(np.int16)
+            packed = unpacked(self.skeleton_space, keys)
+            arrays[f"{name}/tokens"] = packed.tokens.astype(np.int16)
+            arrays[f"{name}/options"] = packed.option_numbers().astype(np.int16)
         for number, r in enumerate(self._rounds):
             arrays |= {f"round{number}/costs": r.costs.copy(), f"round{number}/open": r.open.copy()}
         data = {
@@ -415,14 +432,17 @@ class Decoupled:
         self.optimised, self.proposed = int(data["optimised"]), int(data["proposed"])
 
         def keys(name: str) -> list[bytes]:
-            return [row[row >= 0].astype(np.int64).tobytes() for row in arrays[f"{name}/tokens"]]
+            tokens, options = (arrays[f"{name}/{part}"].astype(np.int64) for part in ("tokens", "options"))
+            values = self.skeleton_space.library.narrow(np.where(options >= 0, options, np.nan))
+            lengths = (tokens >= 0).sum(axis=1)
+            return DesignBatch(self.skeleton_space.library, tokens, values, lengths).skeletons()
 
         self._memory = dict(zip(keys("memory"), arrays["memory/rewards"].tolist(), strict=True))
         self._waiting = deque(keys("waiting"))
         self._batches = deque()
         for number in range(int(data["batches"])):
             batch, missing = keys(f"batch{number}"), set(keys(f"missing{number}"))
-            self._batches.append(_Batch(_packed(self.skeleton_space, batch), batch, missing))
+            self._batches.append(_Batch(unpacked(self.skeleton_space, batch), batch, missing))
         with one_blas_thread():
             busy = self._restored(keys("busy"), arrays, data["steps"])
         self._busy = {skeleton.key: skeleton for skeleton in busy}
@@ -441,7 +461,7 @@ class Decoupled:
         made: list[_Skeleton] = []
         seeds = arrays["busy/seeds"].tolist()
         for number, (key, sizes) in enumerate(zip(keys, steps, strict=True)):
-            count = int(parameters(self.space, _tokens(key)).sum())
+            count = int(self._numbers(key).sum())
             skeleton = self._begun(_Skeleton(key, starts[:count].copy(), seeds[number]))
             starts = starts[count:]
             for size in sizes:
@@ -461,30 +481,6 @@ def _summary(costs: Floats) -> tuple[float, float, bool]:
         else:
             whole = False
     return least, largest, whole
-
-
-@njit(cache=True)
-def _spread(flat: Floats, carries: Bools, units: Floats) -> None:
-    """Write the numbers of all points, one after the other, to where their designs carry values."""
-    at = 0
-    for row in range(carries.shape[0]):
-        for position in range(carries.shape[1]):
-            if carries[row, position]:
-                units[row, position] = flat[at]
-                at += 1
-
-
-def _tokens(key: bytes) -> Ints:
-    return np.frombuffer(key, np.int64)
-
-
-def _packed(space: Space, keys: Sequence[bytes]) -> DesignBatch:
-    """Skeletons from their keys, as designs of a space without values."""
-    width = space.grammar.max_positions
-    lengths = np.array([len(key) // 8 for key in keys], np.int64)
-    tokens = np.full((len(keys), width), -1, np.int64)
-    tokens[np.arange(width) < lengths[:, None]] = np.frombuffer(bytearray(b"".join(keys)), np.int64)
-    return DesignBatch(space.library, tokens, np.full(tokens.shape, np.nan), lengths, space)
 
 
 def _equal(first: DesignBatch, second: DesignBatch) -> bool:

@@ -23,11 +23,18 @@ from discodso.base.arrays import Bools, Floats
 from discodso.base.checks import require, require_integer, require_number, seed_sequence, settle_integers
 from discodso.base.errors import DeadEndError, DiscodsoError
 from discodso.baselines.random_search import UniformStepper
-from discodso.disco.method import Metrics
+from discodso.disco.method import Metrics, told_arrays
 from discodso.disco.sampling import sample
 from discodso.space.design import Design, DesignBatch
 from discodso.space.replay import replay
-from discodso.space.skeletons import fill, keeps_rules, skeleton_space, unit_limits, units_of
+from discodso.space.skeletons import (
+    fill,
+    keeps_rules,
+    skeleton_space,
+    unit_limits,
+    units_of,
+    without_numbers,
+)
 from discodso.space.space import Space
 from discodso.space.state import Arrays, State, generator_state, restore_generator
 
@@ -71,10 +78,11 @@ class GPSettings:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A token of an individual, as DEAP's operators for trees expect it; `unit` is NaN if it carries no value."""
+    """A token of an individual, as DEAP's operators for trees expect it. It has a number for each value that a
+    token may carry: the unit of a number, that of an option, NaN for none."""
 
     token: int
-    unit: float
+    units: tuple[float, ...]
     arity: int
     ret: type = object
 
@@ -112,6 +120,7 @@ class GP:
         self._rng = np.random.default_rng(seed_sequence(seed))
         limits = unit_limits(space)
         self._low, self._high = limits[0].tolist(), limits[1].tolist()
+        self._options = space.library.options.tolist()
         self._toolbox = self._make_toolbox()
         self._population: list[Any] = []
         self._generations: deque[list[Any]] = deque()  # of which not all are rated
@@ -144,9 +153,7 @@ class GP:
 
         A design that was not asked for joins the population.
         """
-        batch = self.space.encode(designs if isinstance(designs, DesignBatch) else list(designs))
-        told = np.array(rewards, dtype=np.float64)
-        require("rewards", rewards, told.shape == (len(batch),), f"{len(batch)} numbers, one for each design")
+        batch, told = told_arrays(self.space, designs, rewards)
         told = np.where(np.isnan(told), -np.inf, told)
         strangers = []
         for row, (key, reward) in enumerate(zip(batch.keys(), told.tolist(), strict=True)):
@@ -166,7 +173,7 @@ class GP:
 
     def _take_in(self, batch: DesignBatch, rewards: Floats) -> None:
         replay(self.space, batch)  # refuses designs that do not belong to the space
-        made = self._individuals(batch, units_of(self.space, batch))
+        made = self._individuals(batch, self._units(batch))
         for individual, reward in zip(made, rewards.tolist(), strict=True):
             individual.fitness.values = (reward,)
         self._population = self._population + made
@@ -205,7 +212,7 @@ class GP:
         missing = s.population - len(made)
         if missing > 0:
             designs = sample(self.space, UniformStepper(self.space), missing, self._rng).designs
-            made += self._individuals(designs, units_of(self.space, designs))
+            made += self._individuals(designs, self._units(designs))
         return made[: s.population]
 
     def _make_toolbox(self) -> Any:
@@ -230,7 +237,8 @@ class GP:
                 copied.fitness.values = individual.fitness.values
             return copied
 
-        nodes = [_Node(k, np.nan, int(library.arity[k])) for k in range(len(library)) if k != library.end]
+        bare = (np.nan,) * library.slots
+        nodes = [_Node(k, bare, int(library.arity[k])) for k in range(len(library)) if k != library.end]
         choices = SimpleNamespace(
             terminals={object: [node for node in nodes if node.arity == 0]},
             primitives={object: [node for node in nodes if node.arity > 0]},
@@ -258,26 +266,41 @@ class GP:
         return box
 
     def _fresh(self, node: _Node) -> _Node:
-        """The token of a node with a unit of its own."""
-        low, high = self._low[node.token], self._high[node.token]
+        """The token of a node with values of its own."""
+        units = (self._fresh_unit(node.token, slot) for slot in range(len(node.units)))
+        return _Node(node.token, tuple(units), node.arity)
+
+    def _fresh_unit(self, token: int, slot: int) -> float:
+        if self._options[token][slot]:
+            return float(random.randrange(self._options[token][slot]))
+        low, high = float(self._low[token][slot]), float(self._high[token][slot])
         if low != low:  # NaN: it carries none
-            return node
+            return low
         if np.isfinite(low) and np.isfinite(high):
-            return _Node(node.token, random.uniform(low, high), node.arity)
-        return _Node(node.token, min(max(random.gauss(0.0, 1.0), low), high), node.arity)
+            return random.uniform(low, high)
+        return min(max(random.gauss(0.0, 1.0), low), high)
 
     def _mutated(self, individual: Any, change: Callable[[Any], Any]) -> Any:
-        """Either other tokens, or other numbers."""
-        numbered = [at for at, node in enumerate(individual) if node.unit == node.unit]
-        if not numbered or random.random() < 0.5:
+        """Either other tokens, or other values."""
+        valued = [at for at, node in enumerate(individual) if node.units[0] == node.units[0]]
+        if not valued or random.random() < 0.5:
             return change(individual)
-        for at in numbered:
+        for at in valued:
             node = individual[at]
-            low, high = self._low[node.token], self._high[node.token]
-            width = 1.0 if np.isfinite(high - low) else 1.0 + abs(node.unit)
-            unit = random.gauss(node.unit, self.settings.value_step * width)
-            individual[at] = _Node(node.token, min(max(unit, low), high), node.arity)
+            units = (self._mutated_unit(node.token, slot, unit) for slot, unit in enumerate(node.units))
+            individual[at] = _Node(node.token, tuple(units), node.arity)
         return (individual,)
+
+    def _mutated_unit(self, token: int, slot: int, unit: float) -> float:
+        """A number moves a little; an option becomes another one as often as a number would leave its tenth of the
+        range."""
+        if unit != unit:
+            return unit
+        if self._options[token][slot]:
+            return self._fresh_unit(token, slot) if random.random() < self.settings.value_step else unit
+        low, high = float(self._low[token][slot]), float(self._high[token][slot])
+        width = 1.0 if np.isfinite(high - low) else 1.0 + abs(unit)
+        return min(max(random.gauss(unit, self.settings.value_step * width), low), high)
 
     @contextmanager
     def _own_stream(self) -> Iterator[None]:
@@ -299,8 +322,8 @@ class GP:
         rows = np.flatnonzero(fine)
         if len(rows):
             chosen = [individuals[row] for row in rows.tolist()]
-            batch, _ = self._arrays(chosen)
-            about_tokens = keeps_rules(self._skeletons, batch.tokens, batch.lengths)
+            skeletons = without_numbers(self._skeletons, self._arrays(chosen)[0])
+            about_tokens = keeps_rules(self._skeletons, skeletons)
             fine[rows[~about_tokens]] = False
             rows = rows[about_tokens]
         if len(rows):
@@ -312,19 +335,24 @@ class GP:
         return fill(self.space, batch, units)
 
     def _arrays(self, individuals: Sequence[Any]) -> tuple[DesignBatch, Floats]:
-        """Skeletons, and units[N, T]."""
-        end = self.space.library.end
-        tail = () if end is None else (end,)
+        """Skeletons, and units[N, T, V]."""
+        library = self.space.library
+        tail = () if library.end is None else (library.end,)
         shape = len(individuals), self.space.grammar.max_positions
-        tokens, units = np.full(shape, -1, np.int64), np.full(shape, np.nan)
+        tokens, units = np.full(shape, -1, np.int64), np.full((*shape, library.slots), np.nan)
         lengths = np.zeros(len(individuals), np.int64)
         for row, individual in enumerate(individuals):
             ids = (*(node.token for node in individual), *tail)
             lengths[row] = len(ids)
             tokens[row, : len(ids)] = ids
-            units[row, : len(individual)] = [node.unit for node in individual]
-        skeletons = DesignBatch(self._skeletons.library, tokens, np.full(shape, np.nan), lengths)
-        return skeletons, units
+            units[row, : len(individual)] = [node.units for node in individual] or units[row, :0]
+        options = np.where((library.options > 0)[tokens], units, np.nan)
+        return DesignBatch(library, tokens, library.narrow(options), lengths), units
+
+    def _units(self, designs: DesignBatch) -> Floats:
+        """float[N, T, V], units of numbers and numbers of options."""
+        units, options = units_of(self.space, designs), designs.option_numbers()
+        return np.where(options >= 0, options, units)
 
     def _individuals(self, designs: DesignBatch, units: Floats) -> list[Any]:
         arity = self.space.library.arity.tolist()
@@ -332,8 +360,8 @@ class GP:
         return [
             self._toolbox.wrap(
                 [
-                    _Node(token, unit, arity[token])
-                    for token, unit in zip(ids[:count], numbers[:count], strict=True)
+                    _Node(token, tuple(own), arity[token])
+                    for token, own in zip(ids[:count], numbers[:count], strict=True)
                 ]
             )
             for ids, numbers, count in zip(designs.tokens.tolist(), units.tolist(), counts, strict=True)
@@ -367,8 +395,8 @@ class GP:
         arrays, data = state.arrays, state.data
         restore_generator(self._rng, data["random"])
         self.generation = int(data["generation"])
-        nothing = np.full(arrays["tokens"].shape, np.nan)
-        designs = DesignBatch(self._skeletons.library, arrays["tokens"], nothing, arrays["lengths"])
+        nothing = self.space.library.narrow(np.full(arrays["units"].shape, np.nan))
+        designs = DesignBatch(self.space.library, arrays["tokens"], nothing, arrays["lengths"])
         everyone = self._individuals(designs, arrays["units"])
         for individual, reward in zip(everyone, arrays["rewards"].tolist(), strict=True):
             if reward == reward:

@@ -12,20 +12,25 @@ from discodso.baselines.random_search import RandomSettings
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.method import MethodSettings
 
-_KINDS: dict[type[Any], str] = {
-    DisCoSettings: "disco",
-    RandomSettings: "random",
-    GPSettings: "gp",
-    BOSettings: "bo",
+# The one place where methods are registered: the kind that a settings file names, and what it stands for.
+METHODS: dict[str, MethodSettings] = {
+    "disco": DisCoSettings(),
+    "random": RandomSettings(),
+    "decoupled-rl": DecoupledSettings(DisCoSettings()),
+    "decoupled-gp": DecoupledSettings(GPSettings()),
+    "gp": GPSettings(),
+    "bo": BOSettings(),
 }
 _PAPER_NAMES = {"bfgs": "BFGS", "anneal": "anneal", "evo": "evo"}
 
 
 def method_kind(settings: Any) -> str | None:
     """The kind that stands in a settings file, None for a method of one's own."""
-    if isinstance(settings, DecoupledSettings):
-        return "decoupled-rl" if isinstance(settings.skeletons, DisCoSettings) else "decoupled-gp"
-    return _KINDS.get(type(settings))
+
+    def types(of: Any) -> tuple[type[Any], type[Any]]:
+        return type(of), type(getattr(of, "skeletons", None))
+
+    return next((kind for kind, method in METHODS.items() if types(method) == types(settings)), None)
 
 
 def paper_methods(

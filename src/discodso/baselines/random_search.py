@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import require_integer, seed_sequence, settle_integers
-from discodso.disco.distributions import TruncatedNormal, Uniform
+from discodso.disco.distributions import TruncatedNormal
 from discodso.disco.method import Metrics
 from discodso.disco.network import Emission
 from discodso.disco.sampling import sample
+from discodso.disco.value_head import Places
 from discodso.space.design import Design, DesignBatch
 from discodso.space.prefix import Prefix
-from discodso.space.space import Space
+from discodso.space.space import Options, Space
 from discodso.space.state import State, generator_state, restore_generator
 
 
@@ -27,6 +28,7 @@ class UniformStepper:
 
     def __init__(self, space: Space) -> None:
         self.tokens = len(space.library)
+        self._options = space.library.options
 
     def initial_memory(self, size: int) -> None:
         """There is no memory."""
@@ -38,24 +40,49 @@ class UniformStepper:
         return Emission(flat, flat[:, :0], None)
 
     def draw(
-        self, emission: Emission, rows: Ints, column: Ints, low: Floats, high: Floats, uniform: Floats
+        self,
+        emission: Emission,
+        rows: Ints,
+        at: Places,
+        z: Floats,
+        low: Floats,
+        high: Floats,
+        uniform: Floats,
     ) -> Floats:
         """See `Stepper.draw`."""
+        drawn = TruncatedNormal().sample(np.zeros(len(rows)), np.ones(len(rows)), low, high, uniform)
         finite = np.isfinite(low) & np.isfinite(high)
-        mean, scale = np.zeros(len(rows)), np.ones(len(rows))
-        drawn = TruncatedNormal().sample(mean, scale, low, high, uniform)
-        drawn[finite] = Uniform().sample(
-            mean[finite], scale[finite], low[finite], high[finite], uniform[finite]
-        )
-        return drawn
+        with np.errstate(invalid="ignore"):
+            even = np.clip(low + uniform * (high - low), low, high)
+        return np.where(finite, even, drawn)
 
-    def log_density(
-        self, emission: Emission, rows: Ints, column: Ints, z: Floats, low: Floats, high: Floats
+    def draw_together(self, emission: Emission, chosen: Ints, options: Options, uniform: Floats) -> None:
+        """Values are drawn one after the other."""
+        return
+
+    def log_prob(
+        self,
+        emission: Emission,
+        rows: Ints,
+        at: Places,
+        z: Floats,
+        low: Floats,
+        high: Floats,
+        upper: Floats | None = None,
     ) -> Floats:
-        """See `Stepper.log_density`."""
+        """See `Stepper.log_prob`."""
+        if upper is not None:  # integers, whose ranges are finite
+            inside: Floats = np.log((upper - z[:, at.slot]) / (high - low))
+            return inside
         finite = np.isfinite(low) & np.isfinite(high)
-        of = [torch.from_numpy(part) for part in (z, np.zeros(len(z)), np.ones(len(z)), low, high)]
-        return np.where(finite, Uniform().log_prob(*of).numpy(), TruncatedNormal().log_prob(*of).numpy())
+        of = [
+            torch.from_numpy(a) for a in (z[:, at.slot].copy(), np.zeros(len(z)), np.ones(len(z)), low, high)
+        ]
+        return np.where(finite, -np.log(high - low), TruncatedNormal().log_prob(*of).numpy())
+
+    def option_logits(self, emission: Emission, rows: Ints, at: Places, z: Floats) -> Floats:
+        """See `Stepper.option_logits`."""
+        return np.zeros((len(rows), int(self._options[at.tokens, at.slot].max())))
 
     def keep(self, memory: None, rows: Ints) -> None:
         """There is no memory."""

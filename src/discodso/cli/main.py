@@ -12,7 +12,7 @@ import typer
 from discodso.base.errors import DiscodsoError
 from discodso.base.streams import Forgiving, discard
 from discodso.base.version import __version__
-from discodso.cli import bench, play, reporting, reproduce, running, show, tools
+from discodso.cli import experiments, play, reporting, running, show, tools
 from discodso.cli.output import EXIT_ERROR, EXIT_INTERRUPTED
 
 app = typer.Typer(
@@ -48,8 +48,8 @@ app.command()(reporting.compare)
 app.command()(tools.init)
 app.command()(tools.check)
 app.command()(tools.doctor)
-app.command()(reproduce.reproduce)
-app.add_typer(bench.bench, name="bench")
+app.command()(experiments.reproduce)
+app.add_typer(experiments.bench, name="bench")
 
 
 def main(arguments: list[str] | None = None) -> Any:

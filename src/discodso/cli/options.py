@@ -4,34 +4,47 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_origin, get_type_hints
 
 import typer
 
-from discodso.base.options import declared, taken
+from discodso.base.options import declared, option, taken
 
-Out = Annotated[
-    Path | None, typer.Option(help="Folder for the run, new or empty; `discodso resume` goes on with it.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON only.")]
-Events = Annotated[Path | None, typer.Option(help="File to append events of the run to, as JSON lines.")]
-TensorBoardFolder = Annotated[
-    Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard's event files.")
-]
-PresetName = Annotated[str, typer.Option(help="Settings of the search: default, or paper for the paper's.")]
-Changes = Annotated[
-    list[str],
-    typer.Option("--set", help="Change a setting, as method.batch_size=50; may be given again."),
-]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
+
+
+@dataclass(frozen=True)
+class Watching:
+    """Who follows a run, and how its result is printed."""
+
+    as_json: bool = option(False, "Print the result as JSON only.", command="json")
+    events: Path | None = option(None, "File to append events of the run to, as JSON lines.")
+    tensorboard: Path | None = option(None, "Folder for TensorBoard's event files.")
+
+
+@dataclass(frozen=True)
+class Starting:
+    """A run that begins: settings that are others than those of a file or a preset, and its folder."""
+
+    changes: tuple[str, ...] = option(
+        (), "Change a setting, as method.batch_size=50; may be given again.", command="set"
+    )
+    out: Path | None = option(None, "Folder for the run, new or empty; `discodso resume` goes on with it.")
+
+
+@dataclass(frozen=True)
+class Search(Starting):
+    """The search of a task."""
+
+    preset: str = option("default", "Settings of the search: default, or paper for the paper's.")
 
 
 def command(
     *declarations: type[Any], arguments: tuple[str, ...] = (), defaults: dict[str, Any] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a function that takes `**options` the options of some dataclasses, for Typer.
+    """Give a function the options of some dataclasses, for Typer: it gets an object of each, then its own options.
 
     Args:
         declarations: dataclasses whose fields were declared by `option`.
@@ -41,7 +54,7 @@ def command(
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(function, eval_str=True)
-        own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        own = list(signature.parameters.values())[len(declarations) :]
         named: dict[str, inspect.Parameter] = {}
         for declaration in declarations:  # of equal names the first counts
             for parameter in _parameters(declaration, arguments, defaults or {}):
@@ -49,12 +62,8 @@ def command(
         made = sorted(named.values(), key=lambda p: p.name not in arguments)
 
         def called(**given: Any) -> None:
-            for declaration in declarations:
-                for each in fields(declaration):
-                    read = declared(each).read
-                    if read is not None and each.name in given:
-                        given[each.name] = read(given[each.name])
-            function(**given)
+            objects = [_built(declaration, given) for declaration in declarations]
+            function(*objects, **given)
 
         changed: Any = called
         keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
@@ -74,43 +83,34 @@ def _parameters(
         known = declared(each)
         if known.command == "":
             continue
-        hint: Any = list[str] if known.read is not None else _plain(hints[each.name])
-        default = defaults.get(each.name, each.default)
-        if default is MISSING:
-            default = inspect.Parameter.empty if each.default_factory is MISSING else []
-        elif isinstance(default, tuple):
-            default = list(default)
         words = [] if known.command is None else [f"--{known.command}"]
-        marked = (
-            typer.Argument(help=known.help)
-            if each.name in arguments
-            else typer.Option(*words, help=known.help)
-        )
+        is_argument = each.name in arguments
+        marked = typer.Argument(help=known.help) if is_argument else typer.Option(*words, help=known.help)
+        hint: Any = hints[each.name]
+        if known.read is not None or get_origin(hint) is tuple:
+            hint = list[str]
         found.append(
             inspect.Parameter(
                 each.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=default,
+                default=defaults.get(each.name, _default(each)),
                 annotation=Annotated[hint, marked],
             )
         )
     return found
 
 
-def _plain(hint: Any) -> Any:
-    """A type that Typer knows."""
-    if get_origin(hint) is tuple:
-        return list[str]
-    if get_origin(hint) in (Union, UnionType) or hint in (int, float, bool, str):
-        return hint
-    return str if all(isinstance(choice, str) for choice in get_args(hint)) else hint
+def _default(of: Field[Any]) -> Any:
+    if of.default is MISSING:
+        return inspect.Parameter.empty if of.default_factory is MISSING else []
+    return list(of.default) if isinstance(of.default, tuple) else of.default
 
 
-def split(given: dict[str, Any], *declarations: type[Any]) -> list[Any]:
-    """Objects of some dataclasses made from the options of a command."""
-    made = []
-    for declaration in declarations:
-        own = taken(declaration, given)
-        lists = {key: tuple(value) if isinstance(value, list) else value for key, value in own.items()}
-        made.append(declaration(**lists))
-    return made
+def _built(declaration: type[Any], given: dict[str, Any]) -> Any:
+    """An object of a dataclass, whose options are taken out of those given."""
+    own = taken(declaration, given)
+    for each in fields(declaration):
+        read, value = declared(each).read, own.get(each.name)
+        if isinstance(value, list):
+            own[each.name] = tuple(value) if read is None else read(value)
+    return declaration(**own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,12 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
+    from discodso.cli.options import Watching
     from discodso.run.kinds import Kind, Outcome
-    from discodso.run.result import Result
-    from discodso.space.space import Space
+    from discodso.run.result import Scored
+    from discodso.space.design import Design
 
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
 
@@ -34,15 +36,15 @@ def _finite(data: Any) -> Any:
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
-def callbacks_for(as_json: bool, events: Path | None, tensorboard: Path | None) -> list[Any]:
+def callbacks_for(watching: Watching) -> list[Any]:
     """What watches a run of the command line."""
     from discodso.run.callbacks import JsonLines, RichProgress, TensorBoard
 
-    chosen: list[Any] = [] if as_json else [RichProgress()]
-    if events is not None:
-        chosen.append(JsonLines(events))
-    if tensorboard is not None:
-        chosen.append(TensorBoard(tensorboard))
+    chosen: list[Any] = [] if watching.as_json else [RichProgress()]
+    if watching.events is not None:
+        chosen.append(JsonLines(watching.events))
+    if watching.tensorboard is not None:
+        chosen.append(TensorBoard(watching.tensorboard))
     return chosen
 
 
@@ -50,10 +52,11 @@ def introduce(lines: Sequence[Any]) -> None:
     """Show what a kind of task has to say before its search begins."""
     from rich.console import Console
 
-    _print(Console(stderr=True), lines)
+    print_lines(Console(stderr=True), lines)
 
 
-def _print(console: Console, lines: Sequence[Any]) -> None:
+def print_lines(console: Console, lines: Sequence[Any]) -> None:
+    """Print text and tables of Rich; a line of text is never broken."""
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=isinstance(line, str))
 
@@ -68,12 +71,33 @@ def show_outcome(kind: Kind, outcome: Outcome, as_json: bool, out: Path | None) 
         print(json_text(outcome.result.to_dict() if kind.data is None else kind.data(outcome)))
         return
     if out is not None and kind.last:
-        Console(stderr=True).print(f"all of it is in {out}", highlight=False, soft_wrap=True)
+        print_lines(Console(stderr=True), [f"all of it is in {out}"])
     console = Console()
-    if kind.lines is None:
-        _show_result(outcome.result, outcome.space, console)
-    else:
-        _print(console, kind.lines(outcome, console.width))
+    print_lines(console, _lines(outcome) if kind.lines is None else kind.lines(outcome, console.width))
+
+
+def _lines(outcome: Outcome) -> list[Any]:
+    """The best designs and the counts of a run."""
+    result = outcome.result
+    last = (
+        f"{result.calls} objective calls, {result.failure_count} failed, {result.seconds:.1f} s: "
+        f"{result.sentence}"
+    )
+    if result.best is None:
+        return ["No evaluation succeeded.", last]
+    best = f"best reward {result.best.reward_text('.6f')} at call {result.best.call}"
+    return [best_table(result.top, outcome.space.render, ".6f"), best, last]
+
+
+def best_table(designs: Sequence[Scored], render: Callable[[Design], str], form: str = ".6g") -> Table:
+    """The best five of some designs."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("reward", "call", "design", title="best designs", title_justify="left")
+    for scored in designs[:5]:
+        table.add_row(scored.reward_text(form), str(scored.call), escape(render(scored.design)))
+    return table
 
 
 def leave(outcome: Outcome) -> None:
@@ -86,27 +110,6 @@ def leave(outcome: Outcome) -> None:
     broken = (StopReason.TRAINING, StopReason.DEAD_END, StopReason.EXECUTOR)
     if result.stop in broken or (result.best is None and outcome.found is None):
         raise typer.Exit(EXIT_ERROR)
-
-
-def _show_result(result: Result, space: Space, console: Console) -> None:
-    from rich.table import Table
-
-    if result.best is None:
-        console.print("No evaluation succeeded.")
-    else:
-        table = Table("reward", "call", "design", title="best designs", title_justify="left")
-        for scored in result.top[:5]:
-            table.add_row(scored.reward_text(".6f"), str(scored.call), space.render(scored.design))
-        console.print(table)
-        best = result.best.reward_text(".6f")
-        console.print(f"best reward {best} at call {result.best.call}", highlight=False)
-    console.print(
-        f"{result.calls} objective calls, {result.failure_count} failed, {result.seconds:.1f} s: "
-        f"{result.sentence}",
-        highlight=False,
-        soft_wrap=True,
-        markup=False,
-    )
 
 
 def shortened(text: str, width: int) -> str:

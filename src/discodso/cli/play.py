@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from discodso.cli.options import AsJson
 from discodso.cli.output import json_text
 
 
@@ -22,7 +23,7 @@ def play(
     episodes: Annotated[int, typer.Option(help="Episodes to play, from this seed on.")] = 1,
     render: Annotated[bool, typer.Option("--render", help="Record the first episode as a film.")] = False,
     out: Annotated[Path | None, typer.Option(help="The film, .gif or .mp4; FILE.gif by default.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON only.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Play episodes with a policy, and record one."""
     from discodso.base.checks import require_integer

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discodso.cli.output import json_text
+from discodso.cli.options import AsJson
+from discodso.cli.output import json_text, print_lines
 
 if TYPE_CHECKING:
     from discodso.report.comparison import Comparison
@@ -58,7 +59,7 @@ def compare(
     figure: Annotated[
         Path | None, typer.Option(help="Best reward against calls to write, .svg, .pdf or .png.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Put methods side by side: runs of one method are those that differ in their seeds only."""
     from discodso.base.checks import require_integer
@@ -97,18 +98,8 @@ def _show_comparison(title: str, found: Comparison) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console()
-    table = Table(
-        "method",
-        "runs",
-        "mean",
-        "± error",
-        "95 %",
-        "IQ mean",
-        "95 %",
-        title=escape(title),
-        title_justify="left",
-    )
+    columns = ("method", "runs", "mean", "± error", "95 %", "IQ mean", "95 %")
+    table = Table(*columns, title=escape(title), title_justify="left")
     for label, summary in zip(found.labels, found.summaries, strict=True):
         table.add_row(
             escape(label),
@@ -119,12 +110,11 @@ def _show_comparison(title: str, found: Comparison) -> None:
             f"{summary.interquartile_mean:.5g}",
             _interval(summary.interquartile_interval),
         )
-    console.print(table)
+    lines: list[Any] = [table]
     for pair in found.improvements:
         ends = "" if pair.interval is None else f" [{_interval(pair.interval)}]"
-        words = f"P({pair.first} > {pair.second}) = {pair.probability:.3f}{ends}"
-        console.print(words, highlight=False, markup=False, soft_wrap=True)
-    console.print(f"best rewards after {found.calls} objective calls", highlight=False)
+        lines.append(f"P({pair.first} > {pair.second}) = {pair.probability:.3f}{ends}")
+    print_lines(Console(), [*lines, f"best rewards after {found.calls} objective calls"])
 
 
 def _interval(ends: tuple[float, float] | None) -> str:

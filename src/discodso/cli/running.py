@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from discodso.cli.options import Changes, Events, Json, Out, PresetName, TensorBoardFolder, command, split
+from discodso.cli.options import Search, Starting, Watching, command
 from discodso.cli.output import callbacks_for, introduce, leave, show_outcome
 from discodso.run.plan import Plan
 from discodso.tasks.bitstring_options import BitstringOptions
@@ -40,46 +40,32 @@ run = typer.Typer(
 
 
 @run.command("file", hidden=True)
+@command(Starting, Watching)
 def run_file(
+    starting: Starting,
+    watching: Watching,
     settings: Annotated[Path, typer.Argument(help="Settings file, TOML.")],
-    changes: Changes = [],  # noqa: B006
-    out: Out = None,
-    as_json: Json = False,
-    events: Events = None,
-    tensorboard: TensorBoardFolder = None,
 ) -> None:
     """Do what a settings file says."""
     from discodso.run.settings import read
 
-    _start(read(settings, changes), out, as_json, events, tensorboard)
+    _start(read(settings, starting.changes), starting.out, watching)
 
 
 @run.command("bitstring")
-@command(BitstringOptions, Plan, defaults={"budget": 50_000})
-def run_bitstring(
-    preset: PresetName = "default",
-    changes: Changes = [],  # noqa: B006
-    out: Out = None,
-    as_json: Json = False,
-    events: Events = None,
-    tensorboard: TensorBoardFolder = None,
-    **options: Any,
-) -> None:
+@command(BitstringOptions, Plan, Search, Watching, defaults={"budget": 50_000})
+def run_bitstring(task: BitstringOptions, plan: Plan, search: Search, watching: Watching) -> None:
     """The paper's parameterised bitstring task: find hidden bits and hidden numbers."""
-    task, plan = split(options, BitstringOptions, Plan)
-    _start(_settings(task, plan, preset, changes), out, as_json, events, tensorboard)
+    _start(_settings(task, plan, search), search.out, watching)
 
 
-@command(RegressionOptions, Plan, arguments=("table",), defaults={"budget": 100_000})
+@command(RegressionOptions, Plan, Search, Watching, arguments=("table",), defaults={"budget": 100_000})
 def fit(
-    preset: PresetName = "default",
+    task: RegressionOptions,
+    plan: Plan,
+    search: Search,
+    watching: Watching,
     plot: Annotated[Path | None, typer.Option(help="Picture of fit and front to write, PNG or SVG.")] = None,
-    changes: Changes = [],  # noqa: B006
-    out: Out = None,
-    as_json: Json = False,
-    events: Events = None,
-    tensorboard: TensorBoardFolder = None,
-    **options: Any,
 ) -> None:
     """Find an equation for a column of a table."""
     if plot is not None:
@@ -87,75 +73,61 @@ def fit(
 
         require_format(plot)
         plot = plot.absolute()  # it is drawn at the end, and the current folder may change
-    task, plan = split(options, RegressionOptions, Plan)
-    _start(_settings(task, plan, preset, changes), out, as_json, events, tensorboard, plot)
+    _start(_settings(task, plan, search), search.out, watching, plot)
 
 
-@command(PolicyOptions, Plan, arguments=("environment",), defaults={"budget": BUDGET})
+@command(PolicyOptions, Plan, Search, Watching, arguments=("environment",), defaults={"budget": BUDGET})
 def policy(
-    preset: PresetName = "default",
+    task: PolicyOptions,
+    plan: Plan,
+    search: Search,
+    watching: Watching,
     start_from: Annotated[
         list[Path],
         typer.Option(help="Folder of an earlier run, whose best trees come first; may be given again."),
     ] = [],  # noqa: B006
-    changes: Changes = [],  # noqa: B006
-    out: Out = None,
-    as_json: Json = False,
-    events: Events = None,
-    tensorboard: TensorBoardFolder = None,
-    **options: Any,
 ) -> None:
     """Find a decision tree that acts well in a Gymnasium environment, and score it on 1000 fresh seeds."""
-    task, plan = split(options, PolicyOptions, Plan)
-    settings = _settings(task, plan, preset, changes)
+    settings = _settings(task, plan, search)
     if start_from:
         from discodso.tasks.policies.kind import earlier_designs
 
         first = earlier_designs(start_from, settings.task, settings.preset, settings.plan.seed)
         settings = replace(settings, initial_designs=first)
-    _start(settings, out, as_json, events, tensorboard)
+    _start(settings, search.out, watching)
 
 
+@command(Watching)
 def resume(
+    watching: Watching,
     folder: Annotated[Path, typer.Argument(help="Folder of the run, its --out.")],
     budget: Annotated[int | None, typer.Option(help="Objective calls in all, if more than before.")] = None,
     time_limit: Annotated[
         float | None,
         typer.Option(help="Seconds in all, those before included, if another limit than before."),
     ] = None,
-    as_json: Json = False,
-    events: Events = None,
-    tensorboard: TensorBoardFolder = None,
 ) -> None:
     """Go on with a run, exactly as if it had never stopped."""
     from discodso.run.start import settings_of
 
-    settings = settings_of(folder, budget, time_limit)
-    _start(settings, folder, as_json, events, tensorboard, resume=True)
+    _start(settings_of(folder, budget, time_limit), folder, watching, resume=True)
 
 
-def _settings(task: Any, plan: Plan, preset: str, changes: list[str]) -> Any:
+def _settings(task: Any, plan: Plan, search: Search) -> Any:
     """The description of a run, as a settings file would make it."""
     from discodso.run.settings import RunSettings, apply_changes, parse
 
-    settings = RunSettings(task, plan, preset=preset)  # type: ignore[arg-type]
-    plan = plan if plan.top != Plan(1).top else replace(plan, top=settings.kind.top)
-    settings = replace(settings, plan=plan)
-    if not changes and preset == "default":
+    settings = RunSettings(task, plan, preset=search.preset)  # type: ignore[arg-type]
+    settings = replace(settings, plan=replace(plan, top=settings.kind.top))
+    if not search.changes and search.preset == "default":
         return settings
     data = settings.record()
-    apply_changes(data, changes)
-    return parse(data, "--set" if changes else "options")
+    apply_changes(data, search.changes)
+    return parse(data, "--set" if search.changes else "options")
 
 
 def _start(
-    settings: Any,
-    out: Path | None,
-    as_json: bool,
-    events: Path | None,
-    tensorboard: Path | None,
-    plot: Path | None = None,
-    resume: bool = False,
+    settings: Any, out: Path | None, watching: Watching, plot: Path | None = None, resume: bool = False
 ) -> None:
     from discodso.run.start import start
 
@@ -163,12 +135,12 @@ def _start(
         settings,
         out=out,
         resume=resume,
-        callback=callbacks_for(as_json, events, tensorboard),
-        introduce=None if as_json else introduce,
+        callback=callbacks_for(watching),
+        introduce=None if watching.as_json else introduce,
     )
-    show_outcome(settings.kind, outcome, as_json, out)
+    show_outcome(settings.kind, outcome, watching.as_json, out)
     if plot is not None:  # last, so that a picture that cannot be written costs nothing
-        from discodso.tasks.regression.fit_picture import draw
+        from discodso.tasks.regression.kind import draw
 
         draw(outcome.found, plot)
     leave(outcome)

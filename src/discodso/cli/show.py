@@ -3,124 +3,77 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discodso.base.files import read_object
-from discodso.cli.output import json_text
+from discodso.cli.options import AsJson
+from discodso.cli.output import best_table, json_text, print_lines, shortened
+
+if TYPE_CHECKING:
+    from discodso.report.folders import RunRecord
 
 
-def standing(folder: Path) -> dict[str, Any]:
-    """How the run in a folder stands, for JSON."""
-    from discodso.run.folder import (
-        HISTORY,
-        best_designs,
-        first_failures,
-        is_running,
-        read_history,
-        read_settings,
-        read_top,
-        require_run_folder,
-    )
-    from discodso.run.kinds import kind_named, kind_names
+def as_data(run: RunRecord) -> dict[str, Any]:
+    """How a run stands, for JSON."""
+    from discodso.run.folder import first_failures
 
-    require_run_folder(folder)
-    settings = read_settings(folder / "settings.toml")
-    history = read_history(folder / HISTORY)
-    top = read_top(folder) or {}
-    running = is_running(folder)
-    ended = None if running else top.get("stop")
-    policy = read_summary(folder)
-    run = settings.get("run")
-    task = settings.get("task")
-    name = task.get("kind") if isinstance(task, dict) else None
-    last = kind_named(name).last if name in kind_names() else ""
-    if last and (read_object(folder / last) or {}).get("calls") != top.get("calls"):
-        ended = None  # the search may have, but what comes after it is missing, or that of a shorter run
+    ended = run.status == "ended"
+    kind = run.kind
     return {
-        "folder": str(folder),
-        "task": settings.get("task"),
-        "budget": run.get("budget") if isinstance(run, dict) else None,
-        "state": "running" if running else ("ended" if ended else "stopped"),
-        "stop": ended,
-        "stop_sentence": top.get("stop_sentence") if ended else None,
-        "batches": len(history),
-        "last": history[-1].to_dict() if history else None,
-        "top": [scored.to_dict() for scored in best_designs(top)],
-        "policy": policy,
-        "failures": first_failures(top),
+        "folder": str(run.path),
+        "task": run.settings.get("task"),
+        "budget": run.budget,
+        "status": run.status,
+        "stop": run.top.get("stop") if ended else None,
+        "stop_sentence": run.top.get("stop_sentence") if ended else None,
+        "batches": len(run.history),
+        "last": run.history[-1].to_dict() if run.history else None,
+        "top": [scored.to_dict() for scored in run.designs],
+        **({} if kind.summary is None else {kind.name: kind.summary(run.ending)[0]}),
+        "failures": first_failures(run.top),
     }
-
-
-def read_summary(folder: Path) -> dict[str, Any] | None:
-    """The figures of the policy that was chosen, None if there is none."""
-    try:
-        found = read_object(folder / "summary.json") or {}
-        keys = ("test_mean", "test_error", "nodes", "calls", "episodes", "validation_episodes")
-        return {key: found[key] + 0 for key in keys}
-    except (KeyError, TypeError):
-        return None
 
 
 def show(
     folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print what a run has found and how it stands, also while it runs."""
-    found = standing(folder)
-    if as_json:
-        print(json_text(found))
-        return
     from rich.console import Console
-    from rich.table import Table
 
-    from discodso.run.result import Scored
+    from discodso.report.folders import read_run
 
-    console = Console()
-
-    def say(line: str) -> None:
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
-
-    task = found["task"] if isinstance(found["task"], dict) else {}
-    name = next((task[key] for key in ("name", "task", "environment") if task.get(key)), "")
-    say(f"{folder}: {task.get('kind', 'unknown')} task {name}".rstrip())
-    last = found["last"]
-    if last is None:
-        say("no batch has been evaluated yet")
+    run = read_run(folder)
+    if as_json:
+        print(json_text(as_data(run)))
     else:
-        best = "none" if last["best"] is None else f"{last['best']:.6g}"
-        say(
-            f"{last['calls']} of {found['budget']} objective calls in {last['seconds']:.1f} s, "
-            f"{last['failures']} failed, best reward {best}"
+        print_lines(Console(), _lines(run))
+
+
+def _lines(run: RunRecord) -> list[Any]:
+    from discodso.run.folder import first_failures
+
+    lines: list[Any] = [f"{run.path}: {run.title}"]
+    if run.history:
+        last = run.history[-1]
+        best = "none" if last.best is None else f"{last.best:.6g}"
+        lines.append(
+            f"{last.calls} of {run.budget} objective calls in {last.seconds:.1f} s, "
+            f"{last.failures} failed, best reward {best}"
         )
-    if found["top"]:
-        table = Table("reward", "call", "design", title="best designs", title_justify="left")
-        for scored in found["top"][:5]:
-            table.add_row(
-                Scored.from_dict(scored).reward_text(), str(scored["call"]), _design(scored["design"])
-            )
-        console.print(table)
-    policy = found["policy"]
-    if policy is not None:
-        say(
-            f"policy.json after {policy['calls']} calls: {policy['nodes']} nodes, test mean "
-            f"{policy['test_mean']:.2f}, standard error {policy['test_error']:.2f}"
-        )
-    if found["failures"]:
-        say(f"the first failure: the objective {found['failures'][0]['reason']}")
-    if found["state"] == "running":
-        say("it is running")
-    elif found["state"] == "ended":
-        say(f"it has ended: {found['stop_sentence']}")
     else:
-        say(f"it is not running and has not ended; go on with it by `discodso resume {folder}`")
-
-
-def _design(data: Any) -> str:
-    from rich.markup import escape
-
-    from discodso.cli.output import shortened
-    from discodso.space.design import Design
-
-    return escape(shortened(str(Design.from_dict(data)), 200))
+        lines.append("no batch has been evaluated yet")
+    if run.designs:
+        lines.append(best_table(run.designs, lambda design: shortened(str(design), 200)))
+    if run.kind.summary is not None and (found := run.kind.summary(run.ending)[1]):
+        lines.append(found)
+    for failure in first_failures(run.top)[:1]:
+        lines.append(f"the first failure: the objective {failure['reason']}")
+    if run.status == "running":
+        lines.append("it is running")
+    elif run.status == "ended":
+        lines.append(f"it has ended: {run.top.get('stop_sentence')}")
+    else:
+        lines.append(f"it is not running and has not ended; go on with it by `discodso resume {run.path}`")
+    return lines

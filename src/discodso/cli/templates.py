@@ -12,10 +12,6 @@ seed = 0                   # the same seed gives the same run
 """
 
 
-def _run(budget: int, target: str = "0.999", top: int = 10) -> str:
-    return _RUN.format(budget=budget, target=target, top=top)
-
-
 _EXECUTOR = """
 [executor]                 # where designs are evaluated
 kind = "none"              # none (this process), threads, processes, dask, ray
@@ -52,7 +48,8 @@ def template(name: str) -> str:
     kind = kind_named(name)
     budget, target = _SIZES.get(name, (10_000, "0.999"))
     executor = _EXECUTOR if kind.executors is True else ""
-    return kind.template + _METHOD + _run(budget, target, kind.top) + executor
+    run = _RUN.format(budget=budget, target=target, top=kind.top)
+    return kind.template + _METHOD + run + executor
 
 
 _SIZES = {"regression": (100_000, "0.999"), "bitstring": (50_000, "0.999"), "policy": (10_000, "500.0")}

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from discodso.base.version import __version__
+from discodso.cli.options import AsJson
 from discodso.cli.output import EXIT_ERROR
 
 
@@ -72,7 +73,7 @@ EXTRAS = {
 }
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False) -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Tell what is installed, and what each missing extra would give."""
     needed = {name: _version(name) for name in NEEDED}
     extras = {

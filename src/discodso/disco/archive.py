@@ -16,7 +16,9 @@ from discodso.base.arrays import Bools, Floats, Ints
 from discodso.disco.settings import ArchiveSettings
 from discodso.space.design import DesignBatch
 from discodso.space.space import Space
-from discodso.space.state import Arrays, batch_arrays, batch_of
+from discodso.space.state import Arrays, State, batch_arrays, batch_of
+
+_POOLS = ("members", "waiting", "earlier")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class Pool:
     @classmethod
     def empty(cls, space: Space) -> Pool:
         """No designs."""
-        nothing = np.empty((0, 1), np.int64), np.empty((0, 1)), np.empty(0, np.int64)
+        values = np.empty((0, 1, *space.library.low.shape[1:]))
+        nothing = np.empty((0, 1), np.int64), values, np.empty(0, np.int64)
         return cls(DesignBatch(space.library, *nothing, space), np.empty(0), np.empty(0))
 
     def __len__(self) -> int:
@@ -99,12 +102,14 @@ class Archive:
     Attributes:
         members: at most `size`.
         waiting: only with `recheck`.
+        earlier: the best of the starts before this one.
         niche: how many members may be alike, None for any number.
         recheck: whether rewards are noisy; see the module.
     """
 
     members: Pool
     waiting: Pool
+    earlier: Pool
     size: int
     niche: Niche | None = None
     recheck: bool = False
@@ -114,7 +119,7 @@ class Archive:
         """An empty one."""
         nothing = Pool.empty(space)
         niche = Niche(settings.niche, settings.niche_length or None) if settings.niche else None
-        return cls(nothing, nothing, settings.size, niche, settings.recheck > 0)
+        return cls(nothing, nothing, nothing, settings.size, niche, settings.recheck > 0)
 
     def __len__(self) -> int:
         return len(self.members)
@@ -135,6 +140,12 @@ class Archive:
         news = batch.select(~again & (batch.rewards > line))
         return replace(self, members=members, waiting=left.join(news).best_distinct(places))
 
+    def begin_anew(self) -> Archive:
+        """Empty, for another start; the best members are among `earlier`."""
+        nothing = self.members.select(np.empty(0, np.int64))
+        earlier = self.earlier.join(self.members).best_distinct(self.size, self.niche)
+        return replace(self, members=nothing, waiting=nothing, earlier=earlier)
+
     def entered(self, before: Archive, batch: Pool) -> Floats:
         """float[B]: 1 / (1 + rank) for each design of a batch that is a member now and was none before, else 0.
         With `recheck` it is enough to wait for membership."""
@@ -149,6 +160,15 @@ class Archive:
         least = np.argsort(self.members.weights, kind="stable")
         designs = DesignBatch.concatenate((self.waiting.designs, self.members.designs.select(least)))
         return designs.select(slice(0, places))
+
+    def state(self) -> State:
+        """Its designs, for a checkpoint."""
+        return State.of_parts({name: State(getattr(self, name).to_arrays()) for name in _POOLS})
+
+    def restored(self, space: Space, state: State) -> Archive:
+        """This one with the designs of a state; KeyError or ValueError for anything else."""
+        members, waiting, earlier = (Pool.of_arrays(space, state.part(name).arrays) for name in _POOLS)
+        return replace(self, members=members, waiting=waiting, earlier=earlier)
 
 
 def _ranks(pool: Pool) -> dict[bytes, int]:

@@ -8,6 +8,7 @@ designs that were never asked for: `tell` gathers until a batch is full, then ma
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -17,19 +18,20 @@ from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import require, require_integer, seed_sequence, settle_integers
-from discodso.base.errors import DeclarationError
-from discodso.disco.archive import Archive, Niche, Pool
+from discodso.base.errors import DeadEndWarning, DeclarationError
+from discodso.disco.archive import Archive, Pool
 from discodso.disco.learner import Learner
-from discodso.disco.method import Metrics
-from discodso.disco.network import NetworkSettings, Policy, one_thread
+from discodso.disco.method import Metrics, told_arrays
+from discodso.disco.network import Policy, one_thread
 from discodso.disco.proposers.refinement import Refinement
 from discodso.disco.proposers.variation import Variation
-from discodso.disco.sampling import sample
+from discodso.disco.sampling import Sample, sample
 from discodso.disco.scheduler import POLICY, Origins, Scheduler
 from discodso.disco.scripts import Scripts
 from discodso.disco.settings import (
     ArchiveSettings,
     LearnerSettings,
+    NetworkSettings,
     RefinementSettings,
     RestartSettings,
     TaskRefinementSettings,
@@ -40,8 +42,8 @@ from discodso.space.replay import replay
 from discodso.space.space import Space
 from discodso.space.state import State, batch_arrays, batch_of, generator_state, restore_generator
 
-_BEST_OF_STARTS = 20  # designs of all starts that a new one may begin with
-_ALIKE = 5  # of these, designs with the same first tokens count as one structure
+# The best designs of all starts, with which a new one may begin.
+_OVER_STARTS = ArchiveSettings(size=20, niche=1, niche_length=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +136,8 @@ class DisCo:
         # With rechecking a design that comes again is told again, since that is how it joins the archive.
         self.redraws = settings.archive is not None and not settings.archive.recheck
         self._seed = seed_sequence(seed)
-        recheck = settings.archive is not None and settings.archive.recheck > 0
-        nothing = Pool.empty(space)
-        # Of all starts, and of this one.
-        self._best = Archive(nothing, nothing, _BEST_OF_STARTS, Niche(1, _ALIKE), recheck)
+        recheck = 0.0 if settings.archive is None else settings.archive.recheck
+        self._over_starts = Archive.begin(space, replace(_OVER_STARTS, recheck=recheck))
         self._begin(0)
 
     def _begin(self, restarts: int) -> None:
@@ -146,16 +146,14 @@ class DisCo:
         key = (*self._seed.spawn_key, restarts) if restarts else self._seed.spawn_key
         own = np.random.SeedSequence(self._seed.entropy, spawn_key=key)
         self._start = _Start(self.space, self.settings, own)
-        nothing = Pool.empty(self.space)
-        self._own = replace(self._best, members=nothing, waiting=nothing)
         self._first = self._last_better = -np.inf  # of the first batch, and the last that counted as better
         self._calls = self._calls_since_better = 0
-        self._waiting = nothing.designs
+        self._waiting = Pool.empty(self.space).designs
         if restarts and restarts % 2 == 0:  # every second start goes on with the best designs of all before
-            if self._best.recheck:
-                self._waiting = self._best.members.designs
+            if self._over_starts.recheck:
+                self._waiting = self._over_starts.earlier.designs
             else:
-                self._start.tell(self._best.members)  # known exactly: no calls for them
+                self._start.tell(self._over_starts.earlier)  # known exactly: no calls for them
 
     @property
     def policy(self) -> Policy:
@@ -217,16 +215,9 @@ class DisCo:
         evidence each reward stands on, such as episodes; they are equal if it is not given. Returns what the
         update did, or None if it still waits for more designs.
         """
-        designs = designs if isinstance(designs, DesignBatch) else list(designs)
-        try:
-            told = np.array(rewards, dtype=np.float64)  # a copy: the caller may use the buffer again
-        except (TypeError, ValueError) as error:
-            raise DeclarationError(f"tell needs rewards that are numbers: {error}") from None
-        if told.shape != (len(designs),):
-            raise DeclarationError(f"tell got {len(designs)} designs and rewards of shape {told.shape}")
-        if not len(designs):
+        batch, told = told_arrays(self.space, designs, rewards)
+        if not len(batch):
             return None
-        batch = self.space.encode(designs)
         if batch.origin is not self.space:
             replay(self.space, batch)  # refuses designs that do not belong to the space
             batch = replace(batch, origin=self.space)
@@ -241,13 +232,13 @@ class DisCo:
 
     def _after(self, pool: Pool, metrics: Metrics | None) -> Metrics | None:
         """Take in what was told, and begin anew if no better design has come for long."""
-        self._own = self._own.add(pool, _BEST_OF_STARTS)
-        best = float(self._own.members.rewards[0]) if len(self._own) else -np.inf
+        self._over_starts = self._over_starts.add(pool, _OVER_STARTS.size)
+        own = self._over_starts.members
+        best = float(own.rewards[0]) if len(own) else -np.inf
         self._note(best, len(pool))
         if not self._is_stuck():
             return metrics
-        both = self._best.members.join(self._own.members)
-        self._best = replace(self._best, members=both.best_distinct(_BEST_OF_STARTS, self._best.niche))
+        self._over_starts = self._over_starts.begin_anew()
         self._begin(self.restarts + 1)
         return replace(metrics or Metrics(), restarted=True)
 
@@ -281,9 +272,7 @@ class DisCo:
         return State.of_parts(
             {
                 "restarts": State(data=data),
-                "best": State(self._best.members.to_arrays()),
-                "own": State(self._own.members.to_arrays()),
-                "own waiting": State(self._own.waiting.to_arrays()),
+                "over starts": self._over_starts.state(),
                 "waiting": State(batch_arrays(self._waiting)),
                 "start": self._start.state(),
             }
@@ -294,11 +283,7 @@ class DisCo:
         data = state.part("restarts").data
         self._begin(int(data["restarts"]))
         self._start.restore(state.part("start"))
-        best, own, waiting = (
-            Pool.of_arrays(self.space, state.part(part).arrays) for part in ("best", "own", "own waiting")
-        )
-        self._best = replace(self._best, members=best)
-        self._own = replace(self._own, members=own, waiting=waiting)
+        self._over_starts = self._over_starts.restored(self.space, state.part("over starts"))
         self._waiting = batch_of(self.space, state.part("waiting").arrays)
         self._first, self._last_better = (
             -np.inf if data[key] is None else float(data[key]) for key in ("first", "last_better")
@@ -328,6 +313,7 @@ class _Start:
         self._origins = Origins(10 * settings.batch_size)
         self._pool = Pool.empty(space)
         self._sources: Ints = np.empty(0, np.int64)  # of the designs in the pool
+        self._redrawn, self._warned = 0, False
 
     def ask(self, count: int) -> DesignBatch:
         """Designs to evaluate again, those of the proposers, and what is left over from the network."""
@@ -363,7 +349,9 @@ class _Start:
         if total:
             joined = Scripts.joined(self._space, [own for _, own in scripts], count) if scripts else None
             with one_thread():
-                drawn = sample(self._space, self.learner.policy.stepper(), total, rng, scripts=joined).designs
+                found = sample(self._space, self.learner.policy.stepper(), total, rng, scripts=joined)
+            self._note_redrawn(found)
+            drawn = found.designs
             at = 0
             for source, own in scripts:
                 self._note(drawn.select(slice(at, at + len(own))), source)
@@ -372,6 +360,13 @@ class _Start:
             parts.append(drawn)
         parts = [part for part in parts if len(part)]
         return parts[0] if len(parts) == 1 else DesignBatch.concatenate(parts)
+
+    def _note_redrawn(self, found: Sample) -> None:
+        """Count what was drawn again, and say so the first time that a rule ran into a dead end."""
+        if found.dead_end is not None and not self._warned:
+            self._warned = True
+            warnings.warn(f"{found.dead_end}. Such designs are drawn again.", DeadEndWarning, stacklevel=2)
+        self._redrawn += found.redrawn
 
     def _in_order(self) -> list[tuple[int, Any]]:
         """Proposers with their numbers; variation comes last, since it takes what others leave."""
@@ -408,7 +403,8 @@ class _Start:
             self.scheduler = self.scheduler.after(sources, self.archive.entered(before, told))
             for source, proposer in enumerate(self._proposers, start=1):
                 proposer.learn(told.select(sources == source), self.archive)
-        metrics = self.learner.learn(told)
+        metrics = replace(self.learner.learn(told), redrawn=self._redrawn)
+        self._redrawn = 0
         return replace(metrics, shares=self.scheduler.named_shares()) if self._proposers else metrics
 
     def state(self) -> State:
@@ -420,10 +416,10 @@ class _Start:
             "origins": State(self._origins.to_arrays()),
             "scheduler": State(data=self.scheduler.to_dict()),
             "random": State(data=generator_state(self._rng)),
+            "redrawn": State(data={"count": self._redrawn, "warned": self._warned}),
         }
         if self.archive is not None:
-            parts["members"] = State(self.archive.members.to_arrays())
-            parts["rechecks"] = State(self.archive.waiting.to_arrays())
+            parts["archive"] = self.archive.state()
         parts |= {f"proposer {k}": proposer.state() for k, proposer in enumerate(self._proposers)}
         return State.of_parts(parts)
 
@@ -435,12 +431,11 @@ class _Start:
         if len(self._sources) != len(self._pool):
             raise ValueError("sources that are not as many as designs")
         self._origins.restore(state.part("origins").arrays)
+        redrawn = state.part("redrawn").data
+        self._redrawn, self._warned = int(redrawn["count"]), bool(redrawn["warned"])
         self.scheduler = self.scheduler.with_dict(state.part("scheduler").data)
         if self.archive is not None:
-            members, waiting = (
-                Pool.of_arrays(self._space, state.part(part).arrays) for part in ("members", "rechecks")
-            )
-            self.archive = replace(self.archive, members=members, waiting=waiting)
+            self.archive = self.archive.restored(self._space, state.part("archive"))
         for k, proposer in enumerate(self._proposers):
             proposer.restore(state.part(f"proposer {k}"))
         restore_generator(self._rng, state.part("random").data)

@@ -1,5 +1,4 @@
-"""Distributions D(beta | l, phi) of a value: Normal, truncated Normal, Uniform and mixtures, in the policy's
-coordinates.
+"""Distributions D(beta | l, phi) of a value, in the policy's coordinates: Normal and truncated Normal.
 
 Sampling is by inversion, from one uniform number for each value, in NumPy; log_prob and entropy are
 differentiable, in torch. All of it is in float64: a truncated Normal whose mean lies 40 scales outside a narrow
@@ -9,7 +8,7 @@ interval has no digits left in float32.
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -17,6 +16,7 @@ from scipy import special
 from torch import Tensor
 
 from discodso.base.arrays import Floats
+from discodso.disco import _kernels
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 _FAR = 1e8  # stands for infinity in standardised bounds; exp(-_FAR**2 / 2) is 0 in float64
@@ -108,21 +108,74 @@ class TruncatedNormal:
         return result + torch.log(scale)
 
 
-class Uniform:
-    """The uniform distribution on [low, high], which must be finite; mean and scale are ignored."""
+class _Scored(torch.autograd.Function):
+    """Log density and entropy of truncated Normals, and which are left out, with gradients in closed form."""
 
-    def sample(self, mean: Floats, scale: Floats, low: Floats, high: Floats, uniform: Floats) -> Floats:
-        """See `Distribution.sample`."""
-        drawn: Floats = np.clip(low + uniform * (high - low), low, high)
-        return drawn
+    @staticmethod
+    def forward(
+        ctx: Any, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        count = len(z)
+        found, slopes, left = np.empty((2, count)), np.empty((2, 2, count)), np.empty(count, np.bool_)
+        at, m, s, a, b = (x.contiguous().numpy() for x in (z, mean, scale, low, high))
+        _kernels.score_normals(at, m, s, a, b, _NARROW, _TAIL, _FAR, found, slopes, left)
+        ctx.save_for_backward(torch.from_numpy(slopes))
+        marked = torch.from_numpy(left)
+        ctx.mark_non_differentiable(marked)
+        return torch.from_numpy(found[0]), torch.from_numpy(found[1]), marked
 
-    def log_prob(self, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        """See `Distribution.log_prob`."""
-        return -torch.log(high - low) + 0 * (z + mean)
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        (slopes,) = ctx.saved_tensors
+        mean, scale = grads[0] * slopes[0] + grads[1] * slopes[1]
+        return None, mean, scale if ctx.needs_input_grad[2] else None, None, None
 
-    def entropy(self, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        """See `Distribution.entropy`."""
-        return torch.log(high - low) + 0 * mean
+
+def log_prob_and_entropy(
+    z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Both of a truncated Normal at once, for [N]: several times faster than one after the other."""
+    log_prob, entropy, left = _Scored.apply(z, mean, scale, low, high)  # type: ignore[no-untyped-call]
+    if bool(left.any()):
+        at = left.nonzero().squeeze(1)
+        z, mean, scale, low, high = (own[at] for own in (z, mean, scale, low, high))
+        rest = TruncatedNormal()
+        log_prob = log_prob.index_put((at,), rest.log_prob(z, mean, scale, low, high))
+        entropy = entropy.index_put((at,), rest.entropy(mean, scale, low, high))
+    return log_prob, entropy
+
+
+def log_mass_between(
+    lower: Tensor, upper: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor
+) -> Tensor:
+    """Log probability that a Normal conditioned on [low, high] falls between `lower` and `upper`, both inside."""
+    a, b = _standardise(mean, scale, low, high)
+    p, q = _standardise(mean, scale, lower, upper)
+    inner, whole = _nearest_to_zero(p, q), _nearest_to_zero(a, b)
+    # Each mass is relative to the density at its point nearest to the mean; the ratio of these is taken apart.
+    return _log_mass(p, q) - _log_mass(a, b) - 0.5 * (inner - whole) * (inner + whole)
+
+
+def entropy_of_bins(edges: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """Entropy of which bin a Normal conditioned on [low, high] falls into; edges[N + 1] in order.
+
+    Args:
+        edges: ends of the bins, which may reach beyond low and high.
+        mean, scale, low, high: any shape, the same for all.
+    """
+    lower, upper = (torch.clamp(e, low[..., None], high[..., None]) for e in (edges[:-1], edges[1:]))
+    wide = upper > lower
+    upper = torch.where(wide, upper, lower + 1)  # a bin outside has no mass; any interval will do
+    others = (own[..., None].expand(wide.shape) for own in (mean, scale, low, high))
+    log_p = log_mass_between(lower, upper, *others)
+    return torch.where(wide, -log_p.exp() * log_p, 0.0).sum(-1)
+
+
+def mean_of_truncated(mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """Mean of a Normal conditioned on [low, high]."""
+    a, b = _standardise(mean, scale, low, high)
+    at_a, at_b = _densities_at_ends(a, b, _log_mass(a, b))
+    return torch.clamp(mean + scale * (at_a - at_b), low, high)
 
 
 def _open_interval(uniform: Floats) -> Floats:
@@ -215,12 +268,18 @@ def _log_mass_narrow(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
     return shift + torch.log(mean_density) + torch.log(b - a)
 
 
+def _densities_at_ends(a: Tensor, b: Tensor, log_mass: Tensor) -> tuple[Tensor, Tensor]:
+    """phi(a) and phi(b) over the mass of [a, b]."""
+    c = _nearest_to_zero(a, b)
+    at_a, at_b = (torch.exp(-0.5 * (x - c) * (x + c) - _HALF_LOG_2PI - log_mass) for x in (a, b))
+    return at_a, at_b
+
+
 def _entropy_wide(a: Tensor, b: Tensor) -> Tensor:
     """log mass + log sqrt(2 pi e) + (a phi(a) - b phi(b)) / (2 mass), for scale 1."""
     c = _nearest_to_zero(a, b)
     log_mass = _log_mass(a, b)
-    at_a = torch.exp(-0.5 * (a - c) * (a + c) - _HALF_LOG_2PI - log_mass)
-    at_b = torch.exp(-0.5 * (b - c) * (b + c) - _HALF_LOG_2PI - log_mass)
+    at_a, at_b = _densities_at_ends(a, b, log_mass)
     return (log_mass - 0.5 * c * c) + _HALF_LOG_2PI + 0.5 + 0.5 * (a * at_a - b * at_b)
 
 

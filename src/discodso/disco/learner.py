@@ -10,8 +10,8 @@ import torch
 from discodso.disco.adam import Adam
 from discodso.disco.archive import Pool
 from discodso.disco.method import Metrics
-from discodso.disco.network import NetworkSettings, Policy, one_thread
-from discodso.disco.settings import LearnerSettings
+from discodso.disco.network import Policy, one_thread
+from discodso.disco.settings import LearnerSettings, NetworkSettings
 from discodso.disco.training import Baseline, limit_gradients, policy_gradient_loss, require_finite, select
 from discodso.space.replay import replay
 from discodso.space.space import Space

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Floats, Ints
+from discodso.base.errors import DeclarationError
 from discodso.space.design import Design, DesignBatch
 from discodso.space.space import Space
 from discodso.space.state import State
@@ -25,6 +26,7 @@ class Metrics:
         loss, entropy, gradient_norm: of the update; the entropy is the mean over the kept designs.
         shares: in the next batch, by who proposes: "policy", "variation" and "refinement".
         restarted: whether the method begins anew after it.
+        redrawn: designs that were drawn again since the last one, since they met a dead end or no condition.
     """
 
     quantile: float | None = None
@@ -34,6 +36,7 @@ class Metrics:
     gradient_norm: float | None = None
     shares: Mapping[str, float] | None = None
     restarted: bool = False
+    redrawn: int | None = None
 
 
 class Method(Protocol):
@@ -107,3 +110,15 @@ class MethodSettings(Protocol):
     def build(self, space: Space, seed: int | np.random.SeedSequence) -> Method:
         """A fresh method."""
         ...
+
+
+def told_arrays(space: Space, designs: Sequence[Design], rewards: ArrayLike) -> tuple[DesignBatch, Floats]:
+    """What a method was told, as arrays of its own: designs, encoded, and float[B] rewards."""
+    batch = space.encode(designs if isinstance(designs, DesignBatch) else list(designs))
+    try:
+        told = np.array(rewards, dtype=np.float64)  # a copy: the caller may use the buffer again
+    except (TypeError, ValueError) as error:
+        raise DeclarationError(f"tell needs rewards that are numbers: {error}") from None
+    if told.shape != (len(batch),):
+        raise DeclarationError(f"tell got {len(batch)} designs and rewards of shape {told.shape}")
+    return batch, told

@@ -21,8 +21,8 @@ from discodso.space.space import Options, Space
 FRESH = -2  # in place of a token: the policy draws it, and all below it
 _END = -1
 
-# A script as a list: token id or FRESH, value (NaN: the policy draws it), step from that value in coordinates.
-Entry = tuple[int, float, float]
+# A script as a list: token id or FRESH, its V values (NaN: the policy draws it), steps from them in coordinates.
+Entry = tuple[int, tuple[float, ...], tuple[float, ...]]
 Script = list[Entry]
 
 
@@ -32,7 +32,7 @@ class Scripts:
 
     Attributes:
         tokens: int[B, L], ids, FRESH, or -1 after the end.
-        values: float[B, L], NaN where the policy draws.
+        values: float[B, L, V], NaN where the policy draws.
         skip: int[B, L], entries of the part that begins there.
     """
 
@@ -44,7 +44,8 @@ class Scripts:
     def of(cls, space: Space, scripts: Sequence[Script]) -> Scripts:
         """Lists as arrays; steps are taken, and thrown back where they would leave the declared range."""
         shape = (len(scripts), max((len(script) for script in scripts), default=0) + 1)
-        tokens, values, steps = np.full(shape, _END, np.int64), np.full(shape, np.nan), np.zeros(shape)
+        library, wide = space.library, (*shape, space.library.slots)
+        tokens, values, steps = np.full(shape, _END, np.int64), np.full(wide, np.nan), np.zeros(wide)
         skip = np.ones(shape, np.int64)
         for row, script in enumerate(scripts):
             if script:
@@ -53,11 +54,14 @@ class Scripts:
                 if not space.grammar.chain:
                     skip[row, :count] = spans(space, script)
         moved = steps.nonzero()
-        own, c = tokens[moved], space.library.coordinates
-        low, high = (ends[own] for ends in space.range_coordinates)
-        z = c.to_z(own, values[moved]) + steps[moved]
+        at: Any = (tokens[moved[:2]], moved[2])[: library.low.ndim]
+        low, high = (library.narrow(ends)[at] for ends in space.range_coordinates)
+        old = values[moved]
+        z = library.coordinates.to_z(at, old) + steps[moved]
         z = np.where(z > high, 2 * high - z, np.where(z < low, 2 * low - z, z))
-        values[moved] = c.to_value(own, np.clip(z, low, high))
+        values[moved] = library.coordinates.to_value(at, np.clip(z, low, high))
+        if not library.plain:  # a step of an integer is one at least
+            values[moved] = _whole_steps(library.half[at] > 0, values[moved], old, steps[moved])
         return cls(tokens, values, skip)
 
     def __len__(self) -> int:
@@ -70,7 +74,8 @@ class Scripts:
         width = max(part.tokens.shape[1] for part in parts)
 
         def padded(arrays: Sequence[Any], fill: float) -> Any:
-            wide = [np.pad(a, ((0, 0), (0, width - a.shape[1])), constant_values=fill) for a in arrays]
+            missing = [((0, 0), (0, width - a.shape[1]), (0, 0))[: a.ndim] for a in arrays]
+            wide = [np.pad(a, own, constant_values=fill) for a, own in zip(arrays, missing, strict=True)]
             return np.concatenate(wide)
 
         return cls(
@@ -78,6 +83,13 @@ class Scripts:
             padded([part.values for part in parts], np.nan),
             padded([part.skip for part in parts], 1),
         )
+
+
+def _whole_steps(whole: Bools, values: Floats, old: Floats, steps: Floats) -> Floats:
+    """Values, where they must be whole rounded, and moved by one at least."""
+    rounded = np.round(values)
+    rounded = np.where(rounded == old, old + np.sign(steps), rounded)
+    return np.where(whole, rounded, values)
 
 
 class Reader:
@@ -90,7 +102,7 @@ class Reader:
         self._free_above = np.full(len(scripts.tokens), -1)  # open slots at which a fresh part is complete
 
     def tokens(self, prefix: Prefix, options: Options, drawn: Ints) -> tuple[Ints, Floats]:
-        """Tokens int[B], those of the scripts where they may stand, and values float[B], NaN to draw."""
+        """Tokens int[B], those of the scripts where they may stand, and values float[B, V], NaN to draw."""
         rows = prefix.rows
         following = prefix.open_slots <= self._free_above[rows]
         self._free_above[rows[following]] = -1
@@ -101,18 +113,25 @@ class Reader:
         anew = (wanted != _END) & ~legal
         if not prefix.grammar.chain:
             self._free_above[rows[anew]] = prefix.open_slots[anew] - 1
-        values = np.where(legal, s.values[rows, at], np.nan)
+        values = np.where(legal[:, None], s.values[rows, at], np.nan)
         self._at[rows] += np.where(legal, 1, np.where(anew, s.skip[rows, at], 0))
         return np.where(legal, wanted, drawn), values
 
     def place(self, chosen: Ints, drawn: Floats, wanted: Floats, options: Options) -> Floats:
-        """Values float[B]: the drawn ones, or those of the scripts, within their bounds."""
-        rows = np.flatnonzero(np.isfinite(wanted) & self._space.library.parametrised[chosen])
+        """Values float[B, V]: the drawn ones, or those of the scripts, within their bounds. An option that may not
+        be taken leaves the drawn one."""
+        library = self._space.library
+        rows, slots = np.nonzero(np.isfinite(wanted) & (library.column_of[chosen] >= 0))
         if not len(rows):
             return drawn
         values, tokens = drawn.copy(), chosen[rows]
-        low, high = options.low[rows, tokens], options.high[rows, tokens]
-        values[rows] = np.minimum(np.maximum(wanted[rows], low), high)
+        low, high = (library.wide(ends)[rows, tokens, slots] for ends in (options.low, options.high))
+        values[rows, slots] = np.minimum(np.maximum(wanted[rows, slots], low), high)
+        for column, mask in options.barred.items():
+            own = library.columns[column]
+            here = np.flatnonzero((chosen == own.token) & np.isfinite(wanted[:, own.slot]))
+            barred = here[mask[here, values[here, own.slot].astype(np.int64)]]
+            values[barred, own.slot] = drawn[barred, own.slot]
         return values
 
 
@@ -139,6 +158,6 @@ def unchanged(space: Space, designs: DesignBatch) -> Scripts:
 
 def script_of(designs: DesignBatch, row: int) -> Script:
     """A design as it is."""
-    length = int(designs.lengths[row])
-    ids, values = designs.tokens[row, :length].tolist(), designs.values[row, :length].tolist()
-    return [(token, value, 0.0) for token, value in zip(ids, values, strict=True)]
+    length, still = int(designs.lengths[row]), (0.0,) * designs.library.slots
+    ids, values = designs.tokens[row, :length].tolist(), designs.all_values[row, :length].tolist()
+    return [(token, tuple(own), still) for token, own in zip(ids, values, strict=True)]

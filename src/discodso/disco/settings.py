@@ -6,8 +6,59 @@ The defaults of the learner are the paper's, and where it is silent those of ARC
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from discodso.base.checks import require_number, settle_integers
+from discodso.base.checks import require_number, require_one_of, settle_integers
+from discodso.base.errors import DeclarationError
+
+NEIGHBOURS = ("previous", "parent", "sibling")
+SCALE_LIMITS = (1e-4, 1e2)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """The model and its distributions; the defaults are the paper's (tables of hyperparameters).
+
+    Args:
+        cell: "lstm" or "gru".
+        layers, units: size of the recurrent network.
+        inputs: what the network is shown of the slot, from "previous", "parent", "sibling" (token and value
+            each) and "position"; "neighbours" are the first three in trees and the first in sequences, and so
+            is None.
+        scale: of the normal distribution of values, which is truncated wherever bounds are finite, in coordinates
+            (1 is the width of a finite range).
+        learn_scale: whether the network also emits the scale; it then begins near `scale`.
+        min_scale: a learned scale does not fall below this, so that values near the best ones are always tried.
+        shift: added to the mean that the network emits.
+        mean_scale: unit of that mean, in coordinates. With narrow distributions a unit near `scale` keeps the
+            gradients of means about as large as those of tokens, and lets means begin close to `shift`.
+    """
+
+    cell: Literal["lstm", "gru"] = "lstm"
+    layers: int = 1
+    units: int = 32
+    inputs: tuple[str, ...] | None = None
+    scale: float = 0.5
+    learn_scale: bool = False
+    min_scale: float = SCALE_LIMITS[0]
+    shift: float = 0.0
+    mean_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_one_of("cell", self.cell, ("lstm", "gru"))
+        settle_integers(self, {"layers": 1, "units": 1})
+        require_number("scale", self.scale, least=SCALE_LIMITS[0], most=SCALE_LIMITS[1])
+        require_number("min_scale", self.min_scale, least=SCALE_LIMITS[0], most=self.scale)
+        require_number("shift", self.shift)
+        require_number("mean_scale", self.mean_scale, above=0)
+        if self.inputs is not None:
+            names = (self.inputs,) if isinstance(self.inputs, str) else tuple(self.inputs)
+            object.__setattr__(self, "inputs", names)
+            choices = (*NEIGHBOURS, "neighbours", "position")
+            unknown = [name for name in self.inputs if name not in choices]
+            if unknown or len(set(self.inputs)) != len(self.inputs):
+                known = ", ".join(choices)
+                raise DeclarationError(f"inputs must be distinct names from {known}, got {self.inputs!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -48,54 +49,45 @@ class Comparison:
             {"label": label, "scores": list(scores), **summary.to_dict()}
             for label, scores, summary in zip(self.labels, self.scores, self.summaries, strict=True)
         ]
-        pairs = [
-            {"first": i.first, "second": i.second, "probability": i.probability, "interval": i.interval}
-            for i in self.improvements
-        ]
+        pairs = [asdict(improvement) for improvement in self.improvements]
         return {"calls": self.calls, "methods": methods, "improvements": pairs}
 
     def to_csv(self) -> str:
         """One line for each method."""
-        file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
         pairs = {(i.first, i.second): i.probability for i in self.improvements}
         others = [f"probability of improvement over {label}" for label in self.labels]
-        writer.writerow([*_CSV_COLUMNS, *others])
-        for label, summary in zip(self.labels, self.summaries, strict=True):
-            mean, middle = summary.mean_interval or ("", ""), summary.interquartile_interval or ("", "")
-            error = "" if summary.standard_error is None else summary.standard_error
-            writer.writerow(
-                [
-                    label,
-                    self.calls,
-                    summary.runs,
-                    summary.mean,
-                    error,
-                    *mean,
-                    summary.interquartile_mean,
-                    *middle,
-                    summary.worst,
-                    summary.best,
-                    *(pairs.get((label, other), "") for other in self.labels),
-                ]
+        rows = [
+            (
+                label,
+                self.calls,
+                summary.runs,
+                summary.mean,
+                summary.standard_error,
+                *(summary.mean_interval or (None, None)),
+                summary.interquartile_mean,
+                *(summary.interquartile_interval or (None, None)),
+                summary.worst,
+                summary.best,
+                *(pairs.get((label, other)) for other in self.labels),
             )
-        return file.getvalue()
+            for label, summary in zip(self.labels, self.summaries, strict=True)
+        ]
+        return csv_text((*_CSV_COLUMNS.split("|"), *others), rows)
 
 
 _CSV_COLUMNS = (
-    "method",
-    "calls",
-    "runs",
-    "mean",
-    "standard error",
-    "mean, 95% from",
-    "mean, 95% to",
-    "interquartile mean",
-    "interquartile mean, 95% from",
-    "interquartile mean, 95% to",
-    "worst",
-    "best",
+    "method|calls|runs|mean|standard error|mean, 95% from|mean, 95% to|interquartile mean|"
+    "interquartile mean, 95% from|interquartile mean, 95% to|worst|best"
 )
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table as CSV; nothing where a value is None."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def compare(groups: Sequence[Group], at: int | None = None) -> Comparison:
@@ -122,14 +114,7 @@ def compare(groups: Sequence[Group], at: int | None = None) -> Comparison:
         scores.append(tuple(found.tolist()))
     labels = tuple(group.label for group, _ in kept)
     pairs = [
-        Improvement(
-            labels[i],
-            labels[j],
-            probability_of_improvement(scores[i], scores[j]),
-            improvement_interval(scores[i], scores[j]),
-        )
-        for i in range(len(labels))
-        for j in range(len(labels))
-        if i != j
+        Improvement(first, second, probability_of_improvement(own, other), improvement_interval(own, other))
+        for (first, own), (second, other) in permutations(zip(labels, scores, strict=True), 2)
     ]
     return Comparison(calls, labels, tuple(scores), tuple(Summary.of(s) for s in scores), tuple(pairs))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,92 +92,77 @@ class Plot:
         return content.getvalue()
 
 
-def learning(curves: Sequence[Curve], title: str = "", size: tuple[float, float] = SIZE) -> Plot:
+def learning(curves: Sequence[Curve], title: str = "") -> Plot:
     """Best reward against objective calls, as in the paper: the mean over runs and its interval."""
-    with _axes(size, title) as (figure, axes):
+
+    def draw(axes: Axes) -> None:
         for number, curve in enumerate(curves):
-            style: Any = {"color": _colour(number), "linestyle": _dashes(number)}
-            if len(curve.runs) > 1 and len(curves) == 1:
+            colour = _colour(number)
+            several = len(curve.runs) > 1
+            if several and len(curves) == 1:
                 for run in curve.runs:
-                    axes.step(curve.calls, run, where="post", color=_colour(number), linewidth=0.6, alpha=0.4)
+                    axes.step(curve.calls, run, where="post", color=colour, linewidth=0.6, alpha=0.4)
             if curve.low is not None and curve.high is not None:
-                axes.fill_between(
-                    curve.calls,
-                    curve.low,
-                    curve.high,
-                    step="post",
-                    color=_colour(number),
-                    alpha=0.18,
-                    linewidth=0,
-                )
-            runs = f" ({len(curve.runs)} runs)" if len(curve.runs) > 1 else ""
-            axes.step(curve.calls, curve.mean, where="post", label=_plain(f"{curve.label}{runs}"), **style)
+                band: Any = {"step": "post", "color": colour, "alpha": 0.18, "linewidth": 0}
+                axes.fill_between(curve.calls, curve.low, curve.high, **band)
+            label = _plain(curve.label + (f" ({len(curve.runs)} runs)" if several else ""))
+            line: Any = {"color": colour, "linestyle": _dashes(number), "label": label}
+            axes.step(curve.calls, curve.mean, where="post", **line)
         axes.set(xlabel="objective calls", ylabel="best reward")
         if len(curves) > 1 or any(len(curve.runs) > 1 for curve in curves):
             _legend(axes)
-    return Plot(figure)
+
+    return _plot(title, draw)
 
 
-def lines(given: Lines, ylabel: str, title: str = "", size: tuple[float, float] = SIZE) -> Plot:
+def lines(given: Lines, ylabel: str, title: str = "") -> Plot:
     """Several lines over objective calls: lengths, rewards of batches, token shares; restarts as dotted ones."""
-    with _axes(size, title) as (figure, axes):
+
+    def draw(axes: Axes) -> None:
         for number, (name, values) in enumerate(zip(given.names, given.values, strict=True)):
-            rest = name == "all others"
-            style: Any = {"color": REST if rest else _colour(number), "linestyle": _dashes(number)}
-            axes.plot(given.calls, values, label=_plain(name), **style)
+            colour = REST if name == "all others" else _colour(number)
+            axes.plot(given.calls, values, label=_plain(name), color=colour, linestyle=_dashes(number))
         for number, calls in enumerate(given.restarts):
             label = "a fresh start" if number == 0 else None
             axes.axvline(calls, color=REST, linewidth=0.8, linestyle=":", label=label)
         axes.set(xlabel="objective calls", ylabel=ylabel)
         _legend(axes)
-    return Plot(figure)
+
+    return _plot(title, draw)
 
 
 def values(given: Mapping[str, Lines], title: str = "") -> Plot:
     """Quantiles of the values of each token over time: median, half of them, nine tenths of them."""
     columns = min(3, max(1, len(given)))
     rows = -(-max(1, len(given)) // columns)
-    size = (max(SIZE[0], 2.5 * columns), max(SIZE[1], 2.0 * rows))
-    with _style():
-        figure = _figure(size, title)
-        for number, (name, quantiles) in enumerate(given.items()):
-            axes = figure.add_subplot(rows, columns, number + 1)
-            axes.set_title(_plain(name), fontsize=9)
-            low, quarter, median, three, high = quantiles.values
-            axes.fill_between(quantiles.calls, low, high, color=COLOURS[0], alpha=0.15, linewidth=0)
-            axes.fill_between(quantiles.calls, quarter, three, color=COLOURS[0], alpha=0.3, linewidth=0)
-            axes.plot(quantiles.calls, median, color=COLOURS[0])
-            if low[np.isfinite(low)].min(initial=np.inf) > 0 and _decades(quantiles.values) > 2:
-                axes.set_yscale("log")
-            if number // columns == rows - 1 or number + columns >= len(given):
-                axes.set_xlabel("objective calls")
-    return Plot(figure)
+
+    def draw(axes: Axes, name: str, quantiles: Lines, lowest: bool) -> None:
+        axes.set_title(_plain(name), fontsize=9)
+        low, quarter, median, three, high = quantiles.values
+        axes.fill_between(quantiles.calls, low, high, color=COLOURS[0], alpha=0.15, linewidth=0)
+        axes.fill_between(quantiles.calls, quarter, three, color=COLOURS[0], alpha=0.3, linewidth=0)
+        axes.plot(quantiles.calls, median, color=COLOURS[0])
+        if low[np.isfinite(low)].min(initial=np.inf) > 0 and _decades(quantiles.values) > 2:
+            axes.set_yscale("log")
+        if lowest:
+            axes.set_xlabel("objective calls")
+
+    drawn = [
+        partial(draw, name=name, quantiles=quantiles, lowest=number + columns >= len(given))
+        for number, (name, quantiles) in enumerate(given.items())
+    ]
+    size = max(SIZE[0], 2.5 * columns), max(SIZE[1], 2.0 * rows)
+    return _plot(title, *drawn, size=size, columns=columns)
 
 
-def front(
-    complexity: ArrayLike,
-    loss: ArrayLike,
-    chosen: ArrayLike,
-    title: str = "",
-    size: tuple[float, float] = SIZE,
-) -> Plot:
+def front(complexity: ArrayLike, loss: ArrayLike, chosen: ArrayLike) -> Plot:
     """The accuracy-complexity front; `chosen` is True for the equation that was picked."""
-    with _axes(size, title) as (figure, axes):
-        draw_front(axes, complexity, loss, chosen)
-    return Plot(figure)
+    return _plot("", lambda axes: _draw_front(axes, complexity, loss, chosen))
 
 
-def fit(
-    given: ArrayLike,
-    predicted: ArrayLike,
-    target: str = "y",
-    title: str = "",
-    size: tuple[float, float] = (3.6, 3.4),
-) -> Plot:
+def fit(given: ArrayLike, predicted: ArrayLike, target: str = "y") -> Plot:
     """Values by the equation against those of the data."""
-    with _axes(size, title) as (figure, axes):
-        draw_fit(axes, given, predicted, target)
-    return Plot(figure)
+    return _plot("", lambda axes: _draw_fit(axes, given, predicted, target), size=(3.6, 3.4))
 
 
 def fit_and_front(
@@ -189,15 +175,15 @@ def fit_and_front(
     title: str = "",
 ) -> Plot:
     """Both side by side."""
-    with _style():
-        figure = _figure((9.0, 4.0), title)
-        draw_fit(figure.add_subplot(1, 2, 1), given, predicted, target)
-        draw_front(figure.add_subplot(1, 2, 2), complexity, loss, chosen)
-    return Plot(figure)
+    return _plot(
+        title,
+        lambda axes: _draw_fit(axes, given, predicted, target),
+        lambda axes: _draw_front(axes, complexity, loss, chosen),
+        size=(9.0, 4.0),
+    )
 
 
-def draw_front(axes: Axes, complexity: ArrayLike, loss: ArrayLike, chosen: ArrayLike) -> None:
-    """The front into axes that there are."""
+def _draw_front(axes: Axes, complexity: ArrayLike, loss: ArrayLike, chosen: ArrayLike) -> None:
     x, y, picked = np.asarray(complexity, float), np.asarray(loss, float), np.asarray(chosen, bool)
     y = np.maximum(y, 1e-30)
     axes.plot(x, y, "o-", color=REST, markersize=4, linewidth=1, label="front")
@@ -206,8 +192,7 @@ def draw_front(axes: Axes, complexity: ArrayLike, loss: ArrayLike, chosen: Array
     _legend(axes)
 
 
-def draw_fit(axes: Axes, given: ArrayLike, predicted: ArrayLike, target: str) -> None:
-    """Predicted against given values into axes that there are."""
+def _draw_fit(axes: Axes, given: ArrayLike, predicted: ArrayLike, target: str) -> None:
     x, y = np.asarray(given, float), np.asarray(predicted, float)
     axes.scatter(x, y, s=10, alpha=0.6, color=COLOURS[0], linewidths=0)
     ends = [float(x.min()), float(x.max())]
@@ -227,20 +212,23 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _figure(size: tuple[float, float], title: str) -> Figure:
+def _plot(
+    title: str,
+    *panels: Callable[[Axes], None],
+    size: tuple[float, float] = SIZE,
+    columns: int | None = None,
+) -> Plot:
+    """A figure of panels, each drawn by a function; side by side unless there are fewer columns."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size, layout="constrained")
-    if title:
-        figure.suptitle(_plain(title), fontsize=10)
-    return figure
-
-
-@contextmanager
-def _axes(size: tuple[float, float], title: str) -> Iterator[tuple[Figure, Axes]]:
     with _style():
-        figure = _figure(size, title)
-        yield figure, figure.add_subplot()
+        figure = Figure(figsize=size, layout="constrained")
+        if title:
+            figure.suptitle(_plain(title), fontsize=10)
+        columns = columns or len(panels)
+        for number, draw in enumerate(panels, start=1):
+            draw(figure.add_subplot(-(-len(panels) // columns), columns, number))
+    return Plot(figure)
 
 
 def _legend(axes: Axes) -> None:

@@ -5,14 +5,13 @@ Only files are read; nothing of a folder is imported or executed. A folder may b
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discodso.base.files import FileError, read_object
-from discodso.run.curves import Curve, Track
+from discodso.base.files import read_object
+from discodso.run.curves import Curve, Lines, Track, batch_rewards, lengths, proposer_shares, token_shares
 from discodso.run.folder import (
     ENVIRONMENT,
     HISTORY,
@@ -22,6 +21,7 @@ from discodso.run.folder import (
     read_history,
     read_settings,
     read_top,
+    require_run_folder,
 )
 from discodso.run.history import HistoryRow
 from discodso.run.kinds import Kind, kind_named, kind_names
@@ -34,7 +34,7 @@ class RunRecord:
 
     Attributes:
         path: as it was given.
-        settings, settings_text: what was asked for; empty for a folder without settings.
+        settings, settings_text: what was asked for.
         environment: versions, command, machine.
         history: one row for each batch.
         top: counts, failures and why the run ended.
@@ -42,6 +42,7 @@ class RunRecord:
         running: whether a process is at work in it.
         kind: what is special about its task.
         ending: what the kind has written at the end, None before that.
+        complete: whether the last file of the kind, if it has one, is that of this search, not of a shorter one.
     """
 
     path: Path
@@ -54,6 +55,7 @@ class RunRecord:
     running: bool
     kind: Kind
     ending: Any = None
+    complete: bool = True
 
     @property
     def task(self) -> Mapping[str, Any]:
@@ -68,21 +70,35 @@ class RunRecord:
     @property
     def seed(self) -> int | None:
         """Of the run."""
-        seed = _mapping(self.settings.get("run")).get("seed")
-        return seed if isinstance(seed, int) else None
+        return self._planned("seed")
 
     @property
     def budget(self) -> int | None:
         """Objective calls to spend."""
-        budget = _mapping(self.settings.get("run")).get("budget")
-        return budget if isinstance(budget, int) else None
+        return self._planned("budget")
+
+    def _planned(self, key: str) -> int | None:
+        value = _mapping(self.settings.get("run")).get(key)
+        return value if isinstance(value, int) else None
 
     @property
     def status(self) -> str:
         """running, ended or stopped: the last can be gone on with."""
         if self.running:
             return "running"
-        return "ended" if self.top.get("stop") or (self.ending and not self.top) else "stopped"
+        ended = self.top.get("stop") and self.complete if self.top else self.ending
+        return "ended" if ended else "stopped"
+
+    @property
+    def lines(self) -> dict[str, Lines]:
+        """What its batches were like, over objective calls."""
+        made = {
+            "rewards": batch_rewards,
+            "lengths": lengths,
+            "proposers": proposer_shares,
+            "tokens": token_shares,
+        }
+        return {name: make(self.history) for name, make in made.items()}
 
     @property
     def track(self) -> Track:
@@ -115,25 +131,22 @@ class Group:
 
 def read_run(path: Path) -> RunRecord:
     """Read a run folder; what is not there yet is empty."""
-    if not path.is_dir():
-        raise FileError(f"there is no folder {path}")
-    has_settings = (path / SETTINGS).is_file()
-    if not has_settings and not (path / HISTORY).is_file():
-        raise FileError(f"{path} is no run folder: it has no {SETTINGS}; name folders that --out has made")
-    text = (path / SETTINGS).read_text(encoding="utf-8", errors="replace") if has_settings else ""
+    require_run_folder(path)
     top = read_top(path) or {}
-    settings = read_settings(path / SETTINGS) if has_settings else {}
+    settings = read_settings(path / SETTINGS)
+    kind = _kind(path, settings)
     return RunRecord(
         path=path,
         settings=settings,
-        settings_text=text,
+        settings_text=(path / SETTINGS).read_text(encoding="utf-8", errors="replace"),
         environment=read_object(path / ENVIRONMENT) or {},
         history=tuple(read_history(path / HISTORY)),
         top=top,
         designs=best_designs(top),
         running=is_running(path),
-        kind=(kind := _kind(path, settings)),
+        kind=kind,
         ending=kind.read(path),
+        complete=not kind.last or (read_object(path / kind.last) or {}).get("calls") == top.get("calls"),
     )
 
 
@@ -158,20 +171,23 @@ def by_method(runs: Sequence[RunRecord]) -> list[Group]:
     """Runs of one task in groups that share all settings but seed and limits, named by what sets them apart."""
     groups: dict[str, list[RunRecord]] = {}
     for run in runs:
-        groups.setdefault(json.dumps(_sameness(run), sort_keys=True, default=str), []).append(run)
+        groups.setdefault(repr(sorted(_sameness(run).items())), []).append(run)
     members = list(groups.values())
-    flats = [_flat(_sameness(run[0])) for run in members]
-    differing = [key for key in dict.fromkeys(k for flat in flats for k in flat) if _differs(flats, key)]
-    shown = [key for key in differing if key not in ("method.kind", "method.preset")]
-    names = [_method_name(runs_of[0]) for runs_of in members]
+    flats = [_sameness(own[0]) for own in members]
+    names = [_method_name(own[0]) for own in members]
+    shown = [
+        key
+        for key in dict.fromkeys(key for flat in flats for key in flat)
+        if key not in ("method.kind", "method.preset") and _differs(flats, key)
+    ]
     labels = []
     for flat, name in zip(flats, names, strict=True):
         own = [f"{key.split('.')[-1]}={flat[key]}" for key in shown if key in flat][:4]
         # A preset is known by its name; only two that differ otherwise need more words.
         labels.append(name if "method.preset" in flat and names.count(name) == 1 else ", ".join([name, *own]))
     return [
-        Group(label if labels.count(label) == 1 else f"{label} ({number + 1})", tuple(runs_of))
-        for number, (label, runs_of) in enumerate(zip(labels, members, strict=True))
+        Group(label if labels.count(label) == 1 else f"{label} ({number})", tuple(own))
+        for number, (label, own) in enumerate(zip(labels, members, strict=True), start=1)
     ]
 
 
@@ -185,11 +201,9 @@ def _method_name(run: RunRecord) -> str:
 
 
 def _sameness(run: RunRecord) -> dict[str, Any]:
-    """What runs of one method share."""
-    return {
-        "task": {k: v for k, v in run.task.items() if k != "seed"},
-        "method": run.settings.get("method"),
-    }
+    """The settings that runs of one method share, by the path of their keys."""
+    task = {key: value for key, value in run.task.items() if key != "seed"}
+    return _flat({"task": task, "method": run.settings.get("method")})
 
 
 def _flat(tree: Mapping[str, Any], start: str = "") -> dict[str, Any]:

@@ -16,13 +16,12 @@ from discodso.base.errors import DiscodsoError
 from discodso.report.folders import read_run
 from discodso.report.page import embedded, page
 from discodso.report.page_data import page_data
-from discodso.run.folder import TOP, is_running
+from discodso.run.folder import is_running
 
 ADDRESS = "127.0.0.1"  # nobody else on the network sees it
 _NAMES = (ADDRESS, "localhost")
 _LOOK = 0.25  # seconds between two looks at the folders
 _GRACE = 15.0  # seconds for a page to fetch the end of the run
-_FINISHING = 120.0  # seconds for what comes after a search: an equation is chosen, a policy is tested
 _WATCHED = 5.0  # a page that has asked within so many seconds is still open
 
 
@@ -40,7 +39,6 @@ class LiveReport:
         self._seen: Any = None
         self._data: dict[str, Any] = {}
         self._asked = 0.0
-        self._last_run = time.monotonic()
         self._over = False
         self.ended_was_fetched = False
         require("port", port, is_integer(port) and 0 <= port <= 65535, "a number from 0 to 65535")
@@ -68,7 +66,7 @@ class LiveReport:
         )
         thread.start()
         try:
-            while self._goes_on():
+            while any(is_running(folder) for folder in self._folders):
                 time.sleep(_LOOK)
             self._over = True
             deadline = time.monotonic() + _GRACE
@@ -77,14 +75,6 @@ class LiveReport:
         finally:
             self._server.shutdown()
             self._server.server_close()
-
-    def _goes_on(self) -> bool:
-        """Whether a run is at work, or has searched and is still choosing what to write at the end."""
-        if any(is_running(folder) for folder in self._folders):
-            self._last_run = time.monotonic()
-            return True
-        unfinished = any(_is_unfinished(folder) for folder in self._folders)
-        return unfinished and time.monotonic() - self._last_run < _FINISHING
 
     def _is_watched(self) -> bool:
         return bool(self._asked) and time.monotonic() - self._asked < _WATCHED
@@ -99,14 +89,6 @@ class LiveReport:
                 self._data = {**found, "running": not self._over}
                 self._seen = now
             return self._data
-
-
-def _is_unfinished(folder: Path) -> bool:
-    """Whether the last file of a run is still to come, or is that of a shorter run."""
-    last = read_run(folder).kind.last
-    if not last or not (folder / TOP).exists():
-        return False
-    return not (folder / last).exists() or (folder / last).stat().st_mtime < (folder / TOP).stat().st_mtime
 
 
 def _signature(folder: Path) -> tuple[Any, ...]:

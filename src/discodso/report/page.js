@@ -38,9 +38,15 @@
     made.append(math(node));
     return h("div", {class: "formula", tabindex: 0, role: "group", "aria-label": label}, made);
   };
-  const picture = (svg, label) =>
-    h("div", {class: "picture", tabindex: 0, role: "group", "aria-label": label},
-      h("img", {src: "data:image/svg+xml," + encodeURIComponent(svg), alt: label}));
+  const picture = (svg, label) => {  // it shrinks as far as it can be read, and scrolls then, with the root in sight
+    const root = /^<svg[^>]* data-root="([\d.]+)"/.exec(svg);
+    const image = h("img", {src: "data:image/svg+xml," + encodeURIComponent(svg), alt: label, onload: () => {
+      image.style.minWidth = `${0.9 * image.naturalWidth}px`;
+      holder.scrollLeft = (root ? root[1] : 0.5) * image.clientWidth - holder.clientWidth / 2;
+    }});
+    const holder = h("div", {class: "picture", tabindex: 0, role: "group", "aria-label": label}, image);
+    return holder;
+  };
 
   // ---------------------------------------------------------------------------------------------- numbers
 
@@ -364,12 +370,12 @@
   // ---------------------------------------------------------------------------------------------- designs
 
   const chips = (design) => h("ol", {class: "chips"}, design.tokens.map((name, i) =>
-    h("li", {}, h("span", {}, name), design.values[i] === null ? null : h("small", {}, number(design.values[i])))));
+    h("li", {}, h("span", {}, name), design.values[i].map((value) => h("small", {}, value)))));
   const drawn = (design) => h("div", {class: "drawn"},
     design.svg ? picture(design.svg, `Tree: ${design.text}`) : null,
     design.math ? formula(design.math, `Equation: ${design.text}`) : null,
     design.svg && design.text ? h("details", {}, h("summary", {}, "As text"), h("pre", {tabindex: 0}, design.text)) : null,
-    !design.svg && !design.math && design.tokens ? chips(design) : null);
+    !design.svg && !design.math ? (design.tree ? h("pre", {tabindex: 0}, design.text) : design.tokens ? chips(design) : null) : null);
 
   const table = (group) => {
     const id = `${group.id}-designs`;
@@ -386,7 +392,7 @@
       kept.sort((a, b) => (a[own.key] < b[own.key] ? -1 : a[own.key] > b[own.key] ? 1 : 0) * (own.down ? -1 : 1));
       body.replaceChildren(...kept.flatMap((design, n) => {
         const mark = key(design), open = own.open.has(mark), place = `${id}-${n}`;
-        const button = h("button", {type: "button", class: "open", id: `${place}-b`, "aria-expanded": String(open), "aria-controls": open ? place : null,
+        const button = h("button", {type: "button", class: design.svg ? "open brief" : "open", id: `${place}-b`, "aria-expanded": String(open), "aria-controls": open ? place : null,
           onclick: () => { if (own.open.has(mark)) own.open.delete(mark); else own.open.add(mark); fill(); document.getElementById(`${place}-b`).focus(); }},
         design.line || "(empty)");
         const row = h("tr", {}, columns.map(([name, , show]) => h("td", {class: `cell-${name}`}, show ? show(design) : button)));
@@ -501,8 +507,8 @@
     group.runs.every((run) => !run.repeat) ? h("p", {}, "It began in Python: run that program again.") : null,
     group.runs.some((run) => run.started && run.started !== run.repeat) ? [h("p", {}, "It was started by"), ...[...new Set(group.runs.map((run) => run.started))].filter(Boolean).slice(0, 20).map(command)] : null,
     sub("Runs"), h("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Runs"},
-      h("table", {}, h("thead", {}, h("tr", {}, ["folder", "seed", "state", "calls", "best reward", "time"].map((name) => h("th", {scope: "col"}, name)))),
-        h("tbody", {}, group.runs.map((run) => h("tr", {}, h("td", {}, run.folder), h("td", {}, run.seed), h("td", {}, pill(run.state)), h("td", {}, whole(run.calls)), h("td", {}, number(run.best, 6)), h("td", {}, duration(run.seconds))))))),
+      h("table", {}, h("thead", {}, h("tr", {}, ["folder", "seed", "status", "calls", "best reward", "time"].map((name) => h("th", {scope: "col"}, name)))),
+        h("tbody", {}, group.runs.map((run) => h("tr", {}, h("td", {}, run.folder), h("td", {}, run.seed), h("td", {}, pill(run.status)), h("td", {}, whole(run.calls)), h("td", {}, number(run.best, 6)), h("td", {}, duration(run.seconds))))))),
     group.settings ? h("details", {}, h("summary", {}, "Settings"), h("pre", {tabindex: 0}, group.settings)) : null,
     group.environment.length ? h("details", {}, h("summary", {}, "Environment"), h("table", {class: "facts"}, h("tbody", {}, group.environment.map(([name, value]) => h("tr", {}, h("th", {scope: "row"}, name), h("td", {}, value)))))) : null];
   const comparison = (own) => [
@@ -549,7 +555,7 @@
     document.title = data.title;
     document.getElementById("top").replaceChildren(
       h("h1", {}, data.title),
-      h("p", {class: "quiet", id: "status", role: "status"}, data.live ? (data.running ? [pill("running"), " This page follows the run."] : [pill("ended"), " The run has ended; this is all of it."]) : [...new Set(data.tasks.flatMap((t) => t.groups.flatMap((g) => g.runs.map((r) => r.state))))].map(pill)),
+      h("p", {class: "quiet", id: "status", role: "status"}, data.live ? (data.running ? [pill("running"), " This page follows the run."] : [pill("ended"), " The run has ended; this is all of it."]) : [...new Set(data.tasks.flatMap((t) => t.groups.flatMap((g) => g.runs.map((r) => r.status))))].map(pill)),
       h("nav", {"aria-label": "Parts of the report"}, h("ul", {}, (data.tasks.length > 1 ? wanted.filter((part) => !part[4] && part[2] === 2)
         : data.tasks[0].groups.length > 1 ? wanted.filter((part) => !part[4] || part[4] === comparison) : wanted)
         .map(([id, heading]) => h("li", {}, h("a", {href: `#${id}`}, heading))))));

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import repeat
 from typing import Any
 
-from discodso.base.arrays import Floats
-from discodso.base.errors import DiscodsoError
+import numpy as np
+
+from discodso.base.errors import DiscodsoError, InvalidDesignError
 from discodso.base.version import __version__
+from discodso.report import trees
 from discodso.report.comparison import compare
-from discodso.report.designs import compact, show_designs
 from discodso.report.folders import Group, RunRecord, by_method, by_task
-from discodso.run.curves import (
-    Curve,
-    Lines,
-    batch_rewards,
-    lengths,
-    proposer_shares,
-    token_shares,
-    token_values,
-)
-from discodso.run.folder import first_failures
+from discodso.run.curves import Curve, token_values
+from discodso.run.folder import arities_of, first_failures
 from discodso.run.kinds import Shown
 from discodso.run.result import Scored
-from discodso.space.design import format_token
+from discodso.space.design import Design, format_token, nested, value_texts
 
 _DESIGNS = 100
 _FAILURES = 50
+_PICTURES = 20  # trees drawn for one table: all of a hundred would be megabytes
 _TEXT = 2000  # characters of one text
 
 
@@ -78,15 +76,12 @@ def _group(name: str, group: Group) -> dict[str, Any]:
         "runs": [_run(run) for run in group.runs],
         "leading": str(leading.path),
         "curve": _curve(group.curve),
-        "rewards": _lines(batch_rewards(leading.history)),
         "raced": any(row.confirming for run in group.runs for row in run.history),
         "best": _best(leading),
         "designs": designs,
         "front": _front(leading, designs),
-        "lengths": _lines(lengths(leading.history)),
-        "proposers": _lines(proposer_shares(leading.history)),
-        "tokens": _lines(token_shares(leading.history)),
-        "values": {token: _lines(own) for token, own in token_values(leading.history).items()},
+        **{name: _rounded(vars(own)) for name, own in leading.lines.items()},
+        "values": {token: _rounded(vars(own)) for token, own in token_values(leading.history).items()},
         "failures": _failures(group),
         "settings": leading.settings_text,
         "environment": _environment(leading.environment),
@@ -103,7 +98,7 @@ def _run(run: RunRecord) -> dict[str, Any]:
     return {
         "folder": str(run.path),
         "seed": run.seed,
-        "state": run.status,
+        "status": run.status,
         "sentence": _cut(f"{sentence}: {detail}" if sentence and detail else str(sentence or "")),
         "calls": last.calls if last else 0,
         "budget": run.budget,
@@ -136,19 +131,15 @@ def _score(run: RunRecord) -> str | None:
 
 
 def _command(run: RunRecord) -> str:
-    command = run.environment.get("command") or ""
-    if isinstance(command, str):
-        return _cut(command)
+    command = run.environment.get("command")
     words = [str(word) for word in command] if isinstance(command, list) else []
     if not words or words[0] in ("", "-", "-c"):  # typed into Python, or a notebook
         return ""
-    name = words[0].replace("\\", "/").rsplit("/", 1)[-1]
-    program = ["discodso"] if name in ("__main__.py", "discodso") else ["python", words[0]]
-    return _cut(shlex.join([*program, *words[1:]]))
+    return _cut(shlex.join(words if words[0] == "discodso" else ["python", *words]))
 
 
 def _repeat(run: RunRecord) -> str:
-    if run.settings and run.task.get("kind") not in ("python", None):
+    if run.task.get("kind") not in ("python", None):
         path = shlex.quote(str(run.path / "settings.toml"))
         return f"discodso run {path} --out {shlex.quote(str(run.path) + '-again')}"
     return _command(run)
@@ -182,11 +173,27 @@ def _top(group: Group) -> list[dict[str, Any]]:
     return [_design(scored, run, own) for (scored, run), own in zip(ranked, shown, strict=True)]
 
 
+def show_designs(run: RunRecord, designs: Sequence[Design]) -> list[Shown]:
+    """Each of the designs of a run, in the way of its task."""
+    shown = run.kind.shown(run.ending, designs, run.history)
+    for number, (own, design) in enumerate(zip(shown, designs, strict=True)):
+        if own.svg is not None:
+            shown[number] = replace(own, svg=_compact(own.svg))
+        elif own.math is None and number < _PICTURES:
+            shown[number] = replace(own, svg=trees.svg(design))
+    return shown
+
+
+def _compact(svg: str) -> str:
+    """An SVG without what no browser needs."""
+    svg = re.sub(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    return re.sub(r">\s+<", "><", svg).strip()
+
+
 def _design(scored: Scored, run: RunRecord, shown: Shown) -> dict[str, Any]:
     design = scored.design
-    line = ", ".join(
-        format_token(name, value if value is None else float(f"{value:.4g}")) for name, value in design
-    )
+    parts = map(format_token, design.tokens, design.values, repeat(".4g"))
+    line = nested(design, design.arities, ".4g") if design.arities else ", ".join(parts)
     return {
         "reward": _number(scored.reward, 8),
         "error": _number(scored.error, 2),
@@ -195,13 +202,12 @@ def _design(scored: Scored, run: RunRecord, shown: Shown) -> dict[str, Any]:
         "length": len(design),
         "line": _cut(shown.text if shown.math is not None else line),
         "tokens": list(design.tokens),
-        "values": [_number(value) for value in design.values],
-        **_picture(shown),
+        "values": [value_texts(entry, ".4g") for entry in design.values],
+        "tree": bool(design.arities),
+        "text": _cut(shown.text),
+        "math": shown.math,
+        "svg": shown.svg,
     }
-
-
-def _picture(shown: Shown) -> dict[str, Any]:
-    return {"text": _cut(shown.text), "math": shown.math, "svg": shown.svg}
 
 
 def _best(run: RunRecord) -> dict[str, Any] | None:
@@ -209,7 +215,7 @@ def _best(run: RunRecord) -> dict[str, Any] | None:
     own = run.kind.page(run.ending).get("best")
     if own is not None:
         texts = {key: _cut(own[key]) for key in ("text", "latex") if isinstance(own.get(key), str)}
-        svg = {"svg": compact(own["svg"])} if own.get("svg") else {}
+        svg = {"svg": _compact(own["svg"])} if own.get("svg") else {}
         plot = {"plot": _rounded(own["plot"])} if "plot" in own else {}
         return {**own, **texts, **svg, **plot}
     if not run.designs:
@@ -245,14 +251,12 @@ def _failures(group: Group) -> dict[str, Any]:
     listed = []
     for run in group.runs:
         for failure in first_failures(run.top):
-            design = failure.get("design")
-            tokens = design.get("tokens") if isinstance(design, Mapping) else None
             listed.append(
                 {
                     "seed": run.seed,
                     "call": failure.get("call") if isinstance(failure.get("call"), int) else None,
                     "reason": _cut(str(failure.get("reason")), 300),
-                    "design": _cut(", ".join(map(str, tokens if isinstance(tokens, list) else [])), 300),
+                    "design": _cut(_failed(failure.get("design"), arities_of(run.top)), 300),
                 }
             )
     reasons = Counter(failure["reason"] for failure in listed)
@@ -263,32 +267,22 @@ def _failures(group: Group) -> dict[str, Any]:
     }
 
 
+def _failed(design: Any, arities: Mapping[str, int] | None) -> str:
+    """A tree as nested calls, else the tokens in a row."""
+    if arities:
+        with suppress(InvalidDesignError):
+            return nested(Design.from_dict(design), arities, ".4g")
+    tokens = design.get("tokens") if isinstance(design, Mapping) else None
+    return ", ".join(map(str, tokens if isinstance(tokens, list) else []))
+
+
 # ------------------------------------------------------------------------------------------------ numbers
 
 
 def _curve(curve: Curve, runs: bool = True) -> dict[str, Any]:
-    return {
-        "label": curve.label,
-        "count": len(curve.runs),
-        "calls": _numbers(curve.calls),
-        "mean": _numbers(curve.mean),
-        "low": None if curve.low is None else _numbers(curve.low),
-        "high": None if curve.high is None else _numbers(curve.high),
-        "runs": [_numbers(run) for run in curve.runs[:10]] if runs and len(curve.runs) > 1 else [],
-    }
-
-
-def _lines(lines: Lines) -> dict[str, Any]:
-    return {
-        "calls": _numbers(lines.calls),
-        "names": list(lines.names),
-        "values": [_numbers(own) for own in lines.values],
-        "restarts": list(lines.restarts),
-    }
-
-
-def _numbers(values: Floats) -> list[float | int | None]:
-    return [_number(value) for value in values.tolist()]
+    shown = curve.runs[:10] if runs and len(curve.runs) > 1 else ()
+    found: dict[str, Any] = _rounded({**vars(curve), "count": len(curve.runs), "runs": shown})
+    return found
 
 
 def _number(value: float | None, digits: int = 6) -> float | int | None:
@@ -299,7 +293,9 @@ def _number(value: float | None, digits: int = 6) -> float | int | None:
 
 
 def _rounded(data: Any) -> Any:
-    """The same with all numbers short."""
+    """The same with all numbers short, for JSON."""
+    if isinstance(data, np.ndarray):
+        data = data.tolist()
     if isinstance(data, Mapping):
         return {key: _rounded(value) for key, value in data.items()}
     if isinstance(data, (list, tuple)):

@@ -10,7 +10,14 @@ from discodso.report import figures
 from discodso.report.folders import RunRecord, by_method, by_task, read_run
 from discodso.report.page import page
 from discodso.report.page_data import page_data
-from discodso.run.curves import batch_rewards, lengths, proposer_shares, token_shares, token_values
+from discodso.run.curves import token_values
+
+_LABELS = {
+    "rewards": "reward",
+    "lengths": "tokens in a design",
+    "proposers": "share of the next batch",
+    "tokens": "share of all tokens",
+}
 
 
 def write_report(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
@@ -51,14 +58,10 @@ def write_figures(folders: Sequence[str | Path], out: str | Path, kind: str = "p
 
 
 def _keep_run(begin: str, run: RunRecord, keep: Callable[[str, figures.Plot], None]) -> None:
-    rows = run.history
-    keep(f"{begin}rewards", figures.lines(batch_rewards(rows), "reward"))
-    keep(f"{begin}lengths", figures.lines(lengths(rows), "tokens in a design"))
-    if proposer_shares(rows).names:
-        keep(f"{begin}proposers", figures.lines(proposer_shares(rows), "share of the next batch"))
-    if token_shares(rows).names:
-        keep(f"{begin}tokens", figures.lines(token_shares(rows), "share of all tokens"))
-    if values := token_values(rows):
+    for name, lines in run.lines.items():
+        if lines.names:
+            keep(f"{begin}{name}", figures.lines(lines, _LABELS[name]))
+    if values := token_values(run.history):
         keep(f"{begin}values", figures.values(values))
     own = run.kind.page(run.ending)
     if "front" in own:

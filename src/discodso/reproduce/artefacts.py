@@ -9,7 +9,7 @@ from pathlib import Path
 from discodso.base.checks import require_one_of
 from discodso.base.files import write_atomically
 from discodso.reproduce import bitstring, regression, trees
-from discodso.reproduce.jobs import Job, Record, execute_all
+from discodso.reproduce.jobs import Job, Record, execute_all, read_record
 from discodso.reproduce.scales import Scale
 from discodso.run.executors.dispatch import Executor
 
@@ -29,15 +29,19 @@ class Artefact:
     make: Callable[[Scale, Sequence[Record], Path], None]
 
 
+def _no_jobs(scale: Scale) -> list[Job]:
+    return []
+
+
 ARTEFACTS: dict[str, Artefact] = {
-    "landscapes": Artefact("the plot of f1 and f2", bitstring.no_jobs, bitstring.landscapes),
+    "landscapes": Artefact("the plot of f1 and f2", _no_jobs, bitstring.landscapes),
     "bitstring": Artefact("best reward against calls, bitstring", bitstring.jobs, bitstring.figure),
     "bitstring-gaps": Artefact("gap table of the bitstring", bitstring.jobs, bitstring.gaps),
     "curves": Artefact("learning curves of the four environments", trees.jobs, trees.curves),
     "policies": Artefact("table of tree results: mean reward and nodes", trees.jobs, trees.policies),
     "policy-gaps": Artefact("both gap tables of the trees", trees.jobs, trees.gaps),
     "trees": Artefact("the best trees, drawn", trees.jobs, trees.drawn),
-    "seconds": Artefact("time per objective call", bitstring.no_jobs, trees.seconds),
+    "seconds": Artefact("time per objective call", _no_jobs, trees.seconds),
     "efficiency": Artefact("computational efficiency", trees.jobs, trees.efficiency),
     "regression": Artefact(
         "evaluation rewards and calls, and their table", regression.jobs, regression.figure
@@ -57,14 +61,11 @@ def reproduce(
     require_one_of("NAME", name, (*ARTEFACTS, "all"))
     chosen = list(ARTEFACTS) if name == "all" else [name]
     jobs = {job.folder(out): job for one in chosen for job in ARTEFACTS[one].jobs(scale)}
-    records = execute_all(list(jobs.values()), out, executor, report)
-    by_experiment: dict[str, list[Record]] = {}
-    for record in records:
-        by_experiment.setdefault(record.job.experiment, []).append(record)
+    execute_all(list(jobs.values()), out, executor, report)
+    records = {folder: read_record(job, out) for folder, job in jobs.items()}
     for one in chosen:
         artefact = ARTEFACTS[one]
-        needed = {job.experiment for job in artefact.jobs(scale)}
-        artefact.make(scale, [r for e in sorted(needed) for r in by_experiment.get(e, [])], out)
+        artefact.make(scale, [records[job.folder(out)] for job in artefact.jobs(scale)], out)
         report(f"made {one}: {artefact.shows}")
     about = (
         f"# Reproduction, scale {scale.name}\n\nMade by `discodso reproduce NAME --scale {scale.name}`. Every run "

@@ -8,20 +8,15 @@ from typing import Literal
 
 import numpy as np
 
-from discodso.reproduce.figures import curve, draw_curves, draw_functions
-from discodso.reproduce.jobs import Job, Record, records_of
-from discodso.reproduce.paper import BITSTRING_GAPS, DISCO
+from discodso.reproduce.figures import curve, draw_curves, draw_functions, write_curves
+from discodso.reproduce.jobs import Job, Record, jobs_of, records_of
+from discodso.reproduce.paper import BITSTRING_CASES, BITSTRING_GAPS, DISCO
 from discodso.reproduce.scales import Scale
-from discodso.reproduce.tables import Entry, error, mean, write_rows, write_table
+from discodso.reproduce.tables import compared, error, gap, mean, write_rows, write_table
 from discodso.tasks.bitstring import f1, f2
 from discodso.tasks.bitstring_options import BitstringOptions
 
 _LANDSCAPES: tuple[Literal["f1", "f2"], ...] = ("f1", "f2")
-
-
-def no_jobs(scale: Scale) -> list[Job]:
-    """Nothing to run."""
-    return []
 
 
 def landscapes(scale: Scale, records: Sequence[Record], out: Path) -> None:
@@ -33,77 +28,70 @@ def landscapes(scale: Scale, records: Sequence[Record], out: Path) -> None:
 
 
 def jobs(scale: Scale) -> list[Job]:
-    """All methods on both landscapes with both weights, seed by seed."""
-    return [
-        Job.of(
-            "bitstring",
-            f"{objective}, alpha {alpha:g}",
-            name,
+    """All methods on both landscapes with both weights."""
+    cases = {
+        _case(objective, alpha): (
             BitstringOptions(length=scale.bits, alpha=alpha, objective=objective),
-            settings,
-            seed,
             scale.bit_calls,
-            scale.bo_seconds if name == "BO" else None,
         )
-        for seed in range(scale.bit_seeds)
         for objective in _LANDSCAPES
         for alpha in (0.5, 0.9)
-        for name, settings in scale.bitstring_methods().items()
-    ]
+    }
+    return jobs_of("bitstring", cases, scale.bitstring_methods(), scale.bit_seeds, scale.bo_seconds)
 
 
 def figure(scale: Scale, records: Sequence[Record], out: Path) -> None:
     """Best reward against calls; solid for alpha 0.9, dashed for 0.5; mean and standard error."""
-    rows: list[tuple[object, ...]] = []
-    panels = {}
-    for objective in _LANDSCAPES:
-        lines = {}
-        for alpha, style in ((0.9, "-"), (0.5, "--")):
-            for name in scale.bitstring_methods():
-                own = records_of(records, f"{objective}, alpha {alpha:g}", name)
-                line = curve(own, "calls", "error")
-                lines[name, style] = line
-                points = zip(line.x, line.mean, line.spread, strict=True)
-                rows += [(objective, alpha, name, line.runs, *point) for point in points]
-        panels[f"Parameterised bitstring with {objective}"] = lines
-    header = ("objective", "alpha", "method", "runs", "calls", "mean best", "standard error")
-    write_rows(out / "bitstring", header, rows)
+    methods = scale.bitstring_methods()
+    lines = {
+        (objective, alpha, name): curve(records_of(records, _case(objective, alpha), name), "calls", "error")
+        for objective in _LANDSCAPES
+        for alpha in (0.9, 0.5)
+        for name in methods
+    }
+    write_curves(out / "bitstring", ("objective", "alpha", "method"), lines, "calls", "standard error")
+    panels = {
+        f"Parameterised bitstring with {objective}": {
+            (name, "-" if alpha == 0.9 else "--"): line
+            for (own, alpha, name), line in lines.items()
+            if own == objective
+        }
+        for objective in _LANDSCAPES
+    }
     draw_curves(out / "bitstring", panels, "objective calls", "best reward")
-    entries = [
-        Entry(name, case, mean(best), error(best))
-        for name in scale.bitstring_methods()
-        for case in _cases(records)
-        if (best := [r.best for r in records_of(records, case, name) if r.best is not None])
-    ]
     caption = (
         f"T = {scale.bits}, {scale.bit_calls} objective calls, {scale.bit_seeds} seeds, mean ± standard error. "
         f"BO had {scale.bo_seconds:g} s, and made {_bo_calls(records)} calls on average. The paper shows these "
         "as a figure without numbers."
+    )
+    entries = compared(
+        methods,
+        BITSTRING_CASES,
+        lambda name, case: [r.best for r in records_of(records, case, name) if r.best is not None],
+        {},
+        error,
     )
     write_table(out / "bitstring-best", "Bitstring: best reward at the end", caption, entries)
 
 
 def gaps(scale: Scale, records: Sequence[Record], out: Path) -> None:
     """How much better DisCo's best is, seed by seed."""
-    entries = []
-    for name in scale.bitstring_methods():
-        if name == DISCO:
-            continue
-        for case in _cases(records):
-            pairs = zip(records_of(records, case, DISCO), records_of(records, case, name), strict=True)
-            found = [a.best - b.best for a, b in pairs if a.best is not None and b.best is not None]
-            entries.append(
-                Entry(name, case, mean(found), error(found), BITSTRING_GAPS.get(name, {}).get(case))
-            )
+
+    def ours(name: str, case: str) -> list[float]:
+        pairs = zip(records_of(records, case, DISCO), records_of(records, case, name), strict=True)
+        return [found for first, second in pairs for found in gap(first.best, second.best)]
+
+    others = [name for name in scale.bitstring_methods() if name != DISCO]
     caption = (
         f"Best reward of {DISCO} (the paper's settings) less that of each method, mean over {scale.bit_seeds} "
         f"seeds ± standard error; T = {scale.bits}, {scale.bit_calls} objective calls."
     )
+    entries = compared(others, BITSTRING_CASES, ours, BITSTRING_GAPS, error)
     write_table(out / "bitstring-gaps", "Bitstring: objective gaps", caption, entries)
 
 
-def _cases(records: Sequence[Record]) -> list[str]:
-    return sorted({record.job.case for record in records})
+def _case(objective: str, alpha: float) -> str:
+    return f"{objective}, alpha {alpha:g}"
 
 
 def _bo_calls(records: Sequence[Record]) -> int:

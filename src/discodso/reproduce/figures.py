@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from discodso.base.arrays import Floats
-from discodso.base.files import write_atomically
+from discodso.report.figures import Plot
 from discodso.reproduce.jobs import Record
+from discodso.reproduce.tables import deviation, mean, write_rows
+from discodso.run.curves import Track
 
 _POINTS = 200  # of a curve
 _STEEP = 15  # percent of all points, the lowest, that may lie outside a panel
@@ -20,7 +21,7 @@ _ROOM = 0.08
 
 
 @dataclass(frozen=True)
-class Curve:
+class MeanCurve:
     """Best reward so far, over the runs of one method.
 
     Attributes:
@@ -37,26 +38,34 @@ class Curve:
 
 def curve(
     records: Sequence[Record], by: Literal["calls", "episodes"], spread: Literal["error", "deviation"]
-) -> Curve:
+) -> MeanCurve:
     """The mean over some runs, up to where the first of them ends."""
-    seen = []
-    for record in records:
-        rows = [row for row in record.history if row.best is not None]
-        seen.append(
-            (
-                np.array([row.calls if by == "calls" else (row.cost or 0.0) for row in rows], float),
-                np.array([row.best for row in rows], float),
-            )
-        )
-    end = min((float(x[-1]) for x, _ in seen if len(x)), default=1.0)
+    tracks = [_track(record, by) for record in records]
+    end = min((float(track.calls[-1]) for track in tracks if len(track.calls)), default=1.0)
     grid = np.linspace(0.0, end, _POINTS + 1)[1:]
-    best = np.full((len(seen), len(grid)), np.nan)
-    for number, (x, y) in enumerate(seen):
-        at = np.searchsorted(x, grid, side="right") - 1
-        best[number] = np.where(at >= 0, y[np.maximum(at, 0)] if len(y) else np.nan, np.nan)
-    deviation = best.std(axis=0, ddof=1) if len(seen) > 1 else np.zeros(len(grid))
-    share = np.sqrt(max(len(seen), 1)) if spread == "error" else 1.0
-    return Curve(grid, best.mean(axis=0), deviation / share, len(seen))
+    best = np.array([track.at(grid) for track in tracks]).reshape(len(tracks), len(grid))
+    around = best.std(axis=0, ddof=1) if len(tracks) > 1 else np.zeros(len(grid))
+    share = np.sqrt(max(len(tracks), 1)) if spread == "error" else 1.0
+    return MeanCurve(grid, best.mean(axis=0), around / share, len(tracks))
+
+
+def _track(record: Record, by: Literal["calls", "episodes"]) -> Track:
+    if by == "calls":
+        return Track.of(record.history)
+    rows = [row for row in record.history if row.best is not None]
+    return Track(np.array([row.cost or 0.0 for row in rows]), np.array([row.best for row in rows], float))
+
+
+def write_curves(
+    path: Path, keys: tuple[str, ...], lines: Mapping[tuple[Any, ...], MeanCurve], by: str, spread: str
+) -> None:
+    """All points of some curves as CSV; each curve has a value for every key."""
+    rows = [
+        (*key, line.runs, *point)
+        for key, line in lines.items()
+        for point in zip(line.x, line.mean, line.spread, strict=True)
+    ]
+    write_rows(path, (*keys, "runs", by, "mean best", spread), rows)
 
 
 def colours(names: Sequence[str]) -> dict[str, Any]:
@@ -68,18 +77,12 @@ def colours(names: Sequence[str]) -> dict[str, Any]:
 
 
 def draw_curves(
-    path: Path,
-    panels: Mapping[str, Mapping[tuple[str, str], Curve]],
-    xlabel: str,
-    ylabel: str,
-    columns: int = 2,
+    path: Path, panels: Mapping[str, Mapping[tuple[str, str], MeanCurve]], xlabel: str, ylabel: str
 ) -> None:
     """Panels of curves by method and line style, with their spread as a band."""
-    methods = list(dict.fromkeys(name for panel in panels.values() for name, _ in panel))
-    chosen = colours(methods)
-    rows = -(-len(panels) // columns)
-    figure, axes = _canvas(columns, rows)
-    for axis, (title, panel) in zip(axes, panels.items(), strict=False):
+    chosen = colours(list(dict.fromkeys(name for panel in panels.values() for name, _ in panel)))
+    figure, axes = _canvas(len(panels), columns=2)
+    for axis, (title, panel) in zip(axes, panels.items(), strict=True):
         for (name, style), line in panel.items():
             label = name if style == "-" else None
             axis.plot(line.x, line.mean, style, color=chosen[name], label=label, linewidth=1.4)
@@ -94,17 +97,13 @@ def draw_curves(
                 linewidth=0,
             )
         axis.set_ylim(*_heights(panel.values()))
-        axis.set_title(title)
-        axis.set_xlabel(xlabel)
-        axis.set_ylabel(ylabel)
-    for axis in axes[len(panels) :]:
-        axis.remove()
+        axis.set(title=title, xlabel=xlabel, ylabel=ylabel)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small", frameon=False)
-    save(figure, path)
+    Plot(figure).save(path.with_suffix(".png"))
 
 
-def _heights(lines: Iterable[Curve]) -> tuple[float, float]:
+def _heights(lines: Iterable[MeanCurve]) -> tuple[float, float]:
     """Where the curves are told apart: the steep beginnings of some would press all others into one line."""
     means = np.concatenate([np.zeros(0), *(line.mean for line in lines)])
     means = means[np.isfinite(means)]
@@ -115,60 +114,52 @@ def _heights(lines: Iterable[Curve]) -> tuple[float, float]:
     return float(low - room), float(high + room)
 
 
-def draw_bars(path: Path, panels: Mapping[str, Mapping[str, tuple[float, float]]]) -> None:
-    """Panels of bars by method, with their spread."""
-    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
-    chosen = colours(names)
-    figure, axes = _canvas(len(panels), 1)
+def draw_bars(path: Path, panels: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
+    """Panels of bars by method: the mean of its numbers, with their deviation."""
+    chosen = colours(list(dict.fromkeys(name for panel in panels.values() for name in panel)))
+    figure, axes = _canvas(len(panels), columns=len(panels))
     for axis, (title, panel) in zip(axes, panels.items(), strict=True):
-        at = np.arange(len(panel))
-        heights = [height for height, _ in panel.values()]
+        known = {name: numbers for name, numbers in panel.items() if numbers}
+        at = np.arange(len(known))
         axis.barh(
-            at, heights, xerr=[spread for _, spread in panel.values()], color=[chosen[n] for n in panel]
+            at,
+            [mean(numbers) for numbers in known.values()],
+            xerr=[deviation(numbers) or 0.0 for numbers in known.values()],
+            color=[chosen[name] for name in known],
         )
-        axis.set_yticks(at, list(panel))
+        axis.set_yticks(at, list(known))
         axis.invert_yaxis()
         axis.set_xlabel(title)
-    save(figure, path)
+    Plot(figure).save(path.with_suffix(".png"))
 
 
 def draw_lengths(path: Path, lengths: Mapping[str, Sequence[int]], longest: int) -> None:
     """A histogram of lengths for each method."""
     chosen = colours(list(lengths))
-    columns = 3
-    figure, axes = _canvas(columns, -(-len(lengths) // columns), height=2.2)
-    for axis, (name, found) in zip(axes, lengths.items(), strict=False):
+    figure, axes = _canvas(len(lengths), columns=3, height=2.2)
+    for axis, (name, found) in zip(axes, lengths.items(), strict=True):
         axis.hist(found, bins=np.arange(0.5, longest + 1.5), color=chosen[name])
         axis.set_title(name, fontsize="small")
         axis.set_xlabel("length of the traversal")
-    for axis in axes[len(lengths) :]:
-        axis.remove()
-    save(figure, path)
+    Plot(figure).save(path.with_suffix(".png"))
 
 
 def draw_functions(path: Path, x: Floats, functions: Mapping[str, Floats], xlabel: str) -> None:
     """Functions of one variable, a panel each."""
-    figure, axes = _canvas(len(functions), 1)
+    figure, axes = _canvas(len(functions), columns=len(functions))
     for axis, (name, y) in zip(axes, functions.items(), strict=True):
         axis.plot(x, y, linewidth=1.2)
-        axis.set_title(name)
-        axis.set_xlabel(xlabel)
-    save(figure, path)
+        axis.set(title=name, xlabel=xlabel)
+    Plot(figure).save(path.with_suffix(".png"))
 
 
-def _canvas(columns: int, rows: int, height: float = 3.4) -> tuple[Any, list[Any]]:
+def _canvas(count: int, columns: int, height: float = 3.4) -> tuple[Any, list[Any]]:
+    """A figure, and the axes of so many panels."""
     from matplotlib.figure import Figure
 
+    rows = -(-count // columns)
     figure = Figure(figsize=(5.2 * columns, height * rows + 0.8), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
-    return figure, list(axes.ravel())
-
-
-def save(figure: Any, path: Path) -> None:
-    """`path` with the ending .png, whole or not at all."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    FigureCanvasAgg(figure)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=110)
-    write_atomically(path.with_suffix(".png"), picture.getvalue())
+    axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
+    for axis in axes[count:]:
+        axis.remove()
+    return figure, axes[:count]

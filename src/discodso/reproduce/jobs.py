@@ -1,22 +1,24 @@
-"""The runs behind an artefact: each in a folder of its own, resumed where it stopped, shared among artefacts."""
+"""The runs of an experiment: each in a folder of its own, resumed where it stopped, shared among artefacts."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from discodso.base.errors import SettingsError
-from discodso.base.files import FileError
+from discodso.base.files import FileError, read_object, write_atomically
 from discodso.disco.method import MethodSettings
 from discodso.run.executors.dispatch import Executor, as_completed
 from discodso.run.folder import HISTORY, SETTINGS, read_history, read_settings, read_top
+from discodso.run.kinds import Outcome
 from discodso.run.plan import Plan
 from discodso.run.result import HistoryRow
 from discodso.run.settings import RunSettings, parse
-from discodso.run.start import settings_of, start
+from discodso.run.start import start
 from discodso.space.design import Design
 
 _UNFINISHED = (None, "interrupted", "executor")
@@ -30,28 +32,15 @@ class Job:
         experiment, case: "bitstring" and "f1, alpha 0.9", for instance.
         method: its name in the tables.
         settings: all of the run.
+        score: makes figures for JSON of what came of it, which are kept in its folder for each budget; None if
+            the files of the run are enough.
     """
 
     experiment: str
     case: str
     method: str
     settings: RunSettings
-
-    @classmethod
-    def of(
-        cls,
-        experiment: str,
-        case: str,
-        method: str,
-        task: Any,
-        settings: MethodSettings,
-        seed: int,
-        calls: int,
-        seconds: float | None,
-    ) -> Job:
-        """A run of so many calls, or so many seconds if they are given and end first."""
-        plan = Plan(calls, seed, time_limit=seconds, confirm_calls=0)
-        return cls(experiment, case, method, RunSettings(task, plan, settings, "paper"))
+    score: Callable[[Outcome], dict[str, Any]] | None = None
 
     @property
     def seed(self) -> int:
@@ -62,6 +51,48 @@ class Job:
         """Where it is kept."""
         return out / "runs" / self.experiment / slug(self.case) / slug(self.method) / f"seed-{self.seed}"
 
+    def score_file(self, out: Path) -> Path:
+        """Where its score is kept."""
+        return self.folder(out) / f"score-{self.settings.plan.budget}.json"
+
+    def is_done(self, out: Path) -> bool:
+        """Whether the run has come to its end."""
+        if self.score is not None:
+            return read_object(self.score_file(out)) is not None
+        found = read_top(self.folder(out))
+        if found is None or found.get("stop") in _UNFINISHED:
+            return False
+        return bool(found["stop"] != "budget" or found["calls"] >= self.settings.plan.budget)
+
+
+def jobs_of(
+    experiment: str,
+    cases: Mapping[str, tuple[Any, int]],
+    methods: Mapping[str, MethodSettings],
+    seeds: int,
+    bo_seconds: float,
+) -> list[Job]:
+    """All methods on all cases, each the options of a task and its calls; seed by seed, so that a table is early.
+
+    Bayesian optimisation has so many seconds, since its calls become ever slower.
+    """
+    return [
+        Job(
+            experiment,
+            case,
+            name,
+            RunSettings(
+                task,
+                Plan(calls, seed, time_limit=bo_seconds if name == "BO" else None, confirm_calls=0),
+                method,
+                "paper",
+            ),
+        )
+        for seed in range(seeds)
+        for case, (task, calls) in cases.items()
+        for name, method in methods.items()
+    ]
+
 
 @dataclass(frozen=True)
 class Record:
@@ -70,7 +101,7 @@ class Record:
     Attributes:
         best, call: highest reward, and the call that gave it; None without success.
         design: that had it.
-        calls, cost, seconds: of the whole run.
+        calls, seconds: of the whole run.
         history: one row for each batch.
     """
 
@@ -79,7 +110,6 @@ class Record:
     call: int | None
     design: Design | None
     calls: int
-    cost: float | None
     seconds: float
     history: tuple[HistoryRow, ...]
 
@@ -95,23 +125,24 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-")
 
 
-def execute(item: tuple[Job, Path]) -> tuple[str, str]:
-    """Do a run, or what is left of it; gives a line about it, and the reason for which it stopped."""
+def execute(item: tuple[Job, Path]) -> tuple[str, bool]:
+    """Do a run, or what is left of it; gives a line about it, and whether it was interrupted."""
     job, out = item
     folder = job.folder(out)
-    if (folder / SETTINGS).is_file():
+    begun = (folder / SETTINGS).is_file()
+    if begun:
         _require_same(job, folder)
-        limits = job.settings.plan
-        settings = settings_of(folder, limits.budget, limits.time_limit)
-        result = start(settings, out=folder, resume=True).result
-    else:
-        result = start(job.settings, out=folder).result
+    outcome = start(job.settings, out=folder, resume=begun)
+    result = outcome.result
+    stop = result.stop.name.lower()
+    if job.score is not None and stop not in _UNFINISHED:
+        write_atomically(job.score_file(out), json.dumps(job.score(outcome)) + "\n")
     best = "nothing" if result.best is None else f"{result.best.reward:.4f}"
     line = (
         f"{job.experiment}, {job.case}, {job.method}, seed {job.seed}: {best} after {result.calls} calls, "
         f"{result.seconds:.1f} s"
     )
-    return line, result.stop.name.lower()
+    return line, stop == "interrupted"
 
 
 def _require_same(job: Job, folder: Path) -> None:
@@ -119,32 +150,22 @@ def _require_same(job: Job, folder: Path) -> None:
     kept = parse(read_settings(folder / SETTINGS), str(folder / SETTINGS))
     limits = job.settings.plan
     kept = kept.with_limits(limits.budget, limits.time_limit)
-    same = kept.record() == parse(job.settings.record()).record()
-    if not same:
+    if kept.record() != parse(job.settings.record()).record():
         raise SettingsError(f"{folder} holds a run with other settings; give another folder as --out")
 
 
-def is_done(job: Job, out: Path) -> bool:
-    """Whether the run has come to its end."""
-    found = read_top(job.folder(out))
-    if found is None or found.get("stop") in _UNFINISHED:
-        return False
-    return bool(found["stop"] != "budget" or found["calls"] >= job.settings.plan.budget)
-
-
-def execute_all(
-    jobs: Sequence[Job], out: Path, executor: Executor, report: Callable[[str], None]
-) -> list[Record]:
-    """Do all runs that are not done; gives the records of all."""
+def execute_all(jobs: Sequence[Job], out: Path, executor: Executor, report: Callable[[str], None]) -> None:
+    """Do all runs that are not done."""
+    missing = []
     for job in jobs:
-        if is_done(job, out):
+        if job.is_done(out):
             _require_same(job, job.folder(out))
-    missing = [(job, out) for job in jobs if not is_done(job, out)]
-    for count, (line, stop) in enumerate(as_completed(executor, execute, missing), start=1):
+        else:
+            missing.append((job, out))
+    for count, (line, interrupted) in enumerate(as_completed(executor, execute, missing), start=1):
         report(f"{count}/{len(missing)} {line}")
-        if stop == "interrupted":
+        if interrupted:
             raise KeyboardInterrupt
-    return [read_record(job, out) for job in jobs]
 
 
 def records_of(records: Sequence[Record], case: str, method: str) -> list[Record]:
@@ -166,7 +187,6 @@ def read_record(job: Job, out: Path) -> Record:
         None if best is None else int(best["call"]),
         None if best is None else Design.from_dict(best["design"]),
         int(found["calls"]),
-        found.get("cost"),
         float(found["seconds"]),
         tuple(read_history(folder / HISTORY)),
     )

@@ -1,247 +1,169 @@
-"""The paper's regression experiment: DisCo on the benchmark problems, many seeds, resumable, and its table."""
+"""DisCo on the paper's regression problems: settings of a run, its score on the evaluation set, and the table."""
 
 from __future__ import annotations
 
 import json
 import statistics
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from discodso.base.errors import DeclarationError
-from discodso.base.files import FileError
+import numpy as np
+
+from discodso.base.files import read_object, write_atomically
 from discodso.disco.disco import DisCoSettings
-from discodso.disco.presets import Preset, preset
-from discodso.run.executors.dispatch import Executor, as_completed
-from discodso.run.result import HistoryRow, Ranking, Result, Scored
-from discodso.run.start import search
-from discodso.run.task import Task
-from discodso.tasks.regression.evaluator import Program, evaluate
+from discodso.disco.presets import Preset
+from discodso.disco.presets import preset as named_preset
+from discodso.reproduce.jobs import Job, execute_all
+from discodso.run.executors.dispatch import Executor
+from discodso.run.kinds import Outcome
+from discodso.run.plan import Plan
+from discodso.run.settings import RunSettings
+from discodso.run.start import start
+from discodso.tasks.regression.data import GivenData
+from discodso.tasks.regression.evaluator import evaluate
 from discodso.tasks.regression.export import text
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.expression_space import Fit, RegressionSpace
-from discodso.tasks.regression.front import FrontKeeper
+from discodso.tasks.regression.expression_space import RegressionSpace
 from discodso.tasks.regression.losses import prediction_reward
-from discodso.tasks.regression.models import calls_for_choice, kept_expressions, make_model
-from discodso.tasks.regression.problems import FUNCTION_SETS, Problem, problem_task, problems
+from discodso.tasks.regression.options import RegressionOptions
+from discodso.tasks.regression.problems import FUNCTION_SETS, ProblemOptions, problems
 
-PAPER = DisCoSettings(batch_size=1000)
+Variant = Literal["A", "B"]
+_PAPER = DisCoSettings(batch_size=1000)
 _SCALE_TOKENS = 4  # of a + b f beside those of f
 
 
-@dataclass(frozen=True)
-class Trial:
-    """One search: which problem, with what budget and seed.
+def problem_settings(
+    name: str,
+    seed: int,
+    budget: int,
+    variant: Variant = "A",
+    preset: Preset = "paper",
+    method: DisCoSettings | None = None,
+    **options: Any,
+) -> RunSettings:
+    """A run on a problem.
 
-    Attributes:
-        checkpoints: calls to report on the way.
-        method: its settings, None for those of the preset.
-        preset: "paper" returns the best design, "default" the model that is chosen after the search. Both have
-            the same operators and the same longest expression.
-        selection: how "default" chooses; see `make_model`.
-        scaled: whether "default" searches for the f of a + b f.
+    Args:
+        preset: "paper" searches for the best design, "default" also chooses a model, as `fit` does. Both have the
+            same operators and the same longest expression.
+        method: in place of that of the preset.
+        options: of `ModelOptions`, for "default".
     """
-
-    problem: str
-    seed: int
-    budget: int
-    variant: Literal["A", "B"] = "A"
-    checkpoints: tuple[int, ...] = ()
-    method: DisCoSettings | None = None
-    preset: Preset = "paper"
-    selection: str = "auto"
-    scaled: bool = True
-
-    @property
-    def key(self) -> tuple[str, int, int, str, str]:
-        """What tells runs apart in a file of results."""
-        return self.problem, self.seed, self.budget, self.variant, self.preset
-
-
-@dataclass(frozen=True)
-class Found:
-    """An expression, its reward on the training set, and the calls that it took."""
-
-    expression: Expression
-    train: float
-    call: int
+    (problem,) = problems(name)
+    plan = Plan(budget, seed, confirm_calls=0)
+    if preset == "paper":
+        return RunSettings(ProblemOptions(problem=name, variant=variant), plan, method or _PAPER, preset)
+    X, y = problem.training_set(variant)
+    task = RegressionOptions(
+        table="",
+        target="y",
+        library=FUNCTION_SETS[problem.function_set],
+        max_length=RegressionSpace().max_length - (_SCALE_TOKENS if options.get("scaled", True) else 0),
+        no_constant_subtrees=False,
+        no_inverses=False,
+        **options,
+    )
+    given = GivenData(X, y, np.ones(len(y)), problem.truth.columns)
+    return RunSettings(task, plan, method or named_preset(refines=True), given=given)
 
 
-def execute(run: Trial) -> dict[str, Any]:
-    """Search, and score what was found on the evaluation set; returns one record."""
-    (problem,) = problems(run.problem)
-    started = time.process_time()
-    find = _by_paper if run.preset == "paper" else _by_default
-    found, on_the_way, result, calls = find(run, problem)
-    X, y = problem.evaluation_set(run.variant)
+@lru_cache(maxsize=10_000)  # several tables need the same ones
+def evaluation_reward(name: str, expression: Expression, variant: Variant = "A") -> float:
+    """The reward of an expression on the evaluation set of a problem."""
+    (problem,) = problems(name)
+    X, y = problem.evaluation_set(variant)
+    return prediction_reward(evaluate(expression, X), y)
 
-    def report(found: Found | None) -> dict[str, Any]:
-        if found is None:
-            return {"train": 0.0, "evaluation": 0.0, "length": 0}
-        return {
-            "train": found.train,
-            "evaluation": prediction_reward(evaluate(found.expression, X), y),
-            "length": len(found.expression),
-            "call": found.call,
+
+def score(name: str, variant: Variant, outcome: Outcome) -> dict[str, Any]:
+    """Figures of what was found: the model that was chosen, else the best design."""
+    (problem,) = problems(name)
+    best, found = outcome.result.best, outcome.found
+    expression: Expression | None = None
+    if found is not None:
+        expression = found.expression
+    elif best is not None:
+        expression = Expression(best.design, problem.truth.columns)
+    figures: dict[str, Any] = {"train": 0.0, "evaluation": 0.0, "length": 0}
+    if expression is not None:
+        X, y = problem.training_set(variant)
+        figures = {
+            "train": prediction_reward(evaluate(expression, X), y),
+            "evaluation": evaluation_reward(name, expression, variant),
+            "length": len(expression),
+            "expression": text(expression),
+            "design": expression.design.to_dict(),
         }
-
     return {
-        "problem": run.problem,
+        "problem": name,
         "inputs": problem.inputs,
-        "seed": run.seed,
-        "calls": calls,
-        "budget": run.budget,
-        "variant": run.variant,
-        "preset": run.preset,
-        **report(found),
-        "expression": None if found is None else text(found.expression),
-        "design": None if found is None else found.expression.design.to_dict(),
-        "checkpoints": {str(calls): report(found) for calls, found in sorted(on_the_way.items())},
-        "stop": result.stop.name.lower(),
-        "cpu_seconds": round(time.process_time() - started, 2),
+        "variant": variant,
+        "calls": outcome.result.calls if found is None else found.calls,
+        **figures,
+        "stop": outcome.result.stop.name.lower(),
+        "seconds": round(outcome.result.seconds, 2),
     }
 
 
-_Outcome = tuple[Found | None, dict[int, Found], Result, int]
+def run_problem(name: str, seed: int, budget: int, variant: Variant = "A", **options: Any) -> dict[str, Any]:
+    """The score of a run that is kept nowhere, with its CPU seconds; `options` as for `problem_settings`."""
+    started = time.process_time()
+    found = score(name, variant, start(problem_settings(name, seed, budget, variant, **options)))
+    return {**found, "cpu_seconds": round(time.process_time() - started, 2)}
 
 
-def _by_paper(run: Trial, problem: Problem) -> _Outcome:
-    """The paper's task and method; the best design is what is found."""
-    task = problem_task(problem, run.variant)
-    columns = _columns(problem)
-    on_the_way: dict[int, Found] = {}
-
-    def found(scored: Scored) -> Found:
-        return Found(Expression(scored.design, columns), scored.reward, scored.call)
-
-    def watch(row: HistoryRow, ranking: Ranking) -> None:
-        for calls in run.checkpoints:
-            if row.calls >= calls and calls not in on_the_way and ranking.best is not None:
-                on_the_way[calls] = found(ranking.best)
-
-    settings = PAPER if run.method is None else run.method
-    result = search(task, budget=run.budget, seed=run.seed, method=settings, callback=watch)
-    best = None if result.best is None else found(result.best)
-    return best, on_the_way, result, result.calls
-
-
-def _by_default(run: Trial, problem: Problem) -> _Outcome:
-    """The default search, and the choice of a model, with the same operators and as many tokens as the paper."""
-    X, y = problem.training_set(run.variant)
-    longest = RegressionSpace().max_length - (_SCALE_TOKENS if run.scaled else 0)
-    space = RegressionSpace(library=FUNCTION_SETS[problem.function_set], max_length=longest)
-    built = space.build(problem.inputs)
-    keeper = FrontKeeper(built, Fit.of(Program.of(built.library), X, y, scaled=run.scaled))
-    task = Task(
-        built,
-        batch_objective=keeper,
-        worst_reward=0.0,
-        name=problem.name,
-        refine=keeper.refine,
-    )
-    seen = X, y, keeper.fit.weights
-    on_the_way: dict[int, Found] = {}
-
-    def model(calls: int, budget: int) -> Found:
-        room = budget - calls
-        expressions, scaling = kept_expressions(keeper, _columns(problem), (), seen, room)
-        made = make_model(expressions, seen, room=room - scaling, selection=run.selection)
-        reward = prediction_reward(evaluate(made.expression, X), y)
-        return Found(made.expression, reward, calls + scaling + made.calls)
-
-    def watch(row: HistoryRow, ranking: Ranking) -> None:
-        for budget in run.checkpoints:
-            if row.calls >= _search_calls(budget) and budget not in on_the_way:
-                on_the_way[budget] = model(row.calls, max(budget, row.calls))
-
-    settings = run.method or preset(refines=True)
-    budget = _search_calls(run.budget)
-    result = search(task, budget=budget, seed=run.seed, method=settings, callback=watch)
-    if result.best is None:
-        return None, on_the_way, result, result.calls
-    found = model(result.calls, run.budget)
-    return found, on_the_way, result, found.call
+def bench(
+    names: Sequence[str],
+    seeds: int,
+    budget: int,
+    variant: Variant,
+    preset: Preset,
+    out: Path,
+    executor: Executor,
+    report: Callable[[str], None],
+) -> str:
+    """Do what is missing of these runs, and write their scores as lines of JSON; gives the table."""
+    jobs = [
+        Job(
+            "regression",
+            f"{name}, {variant}",
+            preset,
+            problem_settings(name, seed, budget, variant, preset),
+            partial(score, name, variant),
+        )
+        for seed in range(seeds)
+        for name in names
+    ]
+    execute_all(jobs, out, executor, report)
+    about = {"budget": budget, "preset": preset}
+    scores = [{**about, "seed": job.seed, **(read_object(job.score_file(out)) or {})} for job in jobs]
+    lines = "".join(json.dumps(own) + "\n" for own in scores)
+    write_atomically(out / f"{preset}-{variant}-{budget}.jsonl", lines)
+    return table(scores, budget)
 
 
-def _search_calls(budget: int) -> int:
-    return budget - calls_for_choice(budget)
-
-
-def _columns(problem: Problem) -> tuple[str, ...]:
-    return tuple(f"x{i + 1}" for i in range(problem.inputs))
-
-
-def read_records(path: Path) -> list[dict[str, Any]]:
-    """Records of a file of JSON lines; a last line cut short by a crash is passed over."""
-    records = []
-    if path.exists():
-        try:
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError as error:
-            raise FileError(f"cannot read {path}: {error.strerror or error}") from None
-        for line in lines:
-            try:
-                record = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(record, dict) and "problem" in record:
-                records.append(record)
-    return records
-
-
-def _key(record: dict[str, Any]) -> tuple[str, int, int, str, str]:
-    own = record["problem"], record["seed"], record["budget"], record["variant"]
-    return *own, record.get("preset", "paper")
-
-
-def execute_all(
-    runs: Iterable[Trial], path: Path, executor: Executor, report: Callable[[dict[str, Any], int, int], None]
-) -> list[dict[str, Any]]:
-    """Execute what the file does not have yet, one JSON line for each run as it ends; returns all records."""
-    wanted = list(runs)
-    done = {_key(record) for record in read_records(path)}
-    missing = [run for run in wanted if run.key not in done]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n"):
-        with path.open("a") as file:  # a line that a crash cut short stays alone
-            file.write("\n")
-    for count, record in enumerate(as_completed(executor, execute, missing), start=1):
-        if record["stop"] == "interrupted":  # half a run is none; it is done again next time
-            raise KeyboardInterrupt
-        with path.open("a") as file:
-            file.write(json.dumps(record) + "\n")
-        report(record, count, len(missing))
-    keys = {run.key for run in wanted}
-    return [record for record in read_records(path) if _key(record) in keys]
-
-
-def table(records: Sequence[dict[str, Any]], calls: int) -> str:
-    """Means over seeds for each problem, and over problems, in Markdown; `calls` is the budget or a checkpoint.
-
-    The seconds are CPU time of whole runs.
-    """
-    if not records:
-        raise DeclarationError("no records to make a table of")
-    keys = ("train", "evaluation", "length")
+def table(scores: Sequence[dict[str, Any]], calls: int) -> str:
+    """Means over seeds for each problem, and over problems, in Markdown."""
+    keys = ("inputs", "train", "evaluation", "length", "seconds")
     rows: dict[str, dict[str, float]] = {}
-    for problem in dict.fromkeys(record["problem"] for record in records):
-        own = [record for record in records if record["problem"] == problem]
-        reports = [_at(record, calls) for record in own]
-        rows[problem] = {
-            "inputs": own[0]["inputs"],
-            "seconds": statistics.fmean(record["cpu_seconds"] for record in own),
-            **{key: statistics.fmean(report[key] for report in reports) for key in keys},
-        }
+    for name in dict.fromkeys(own["problem"] for own in scores):
+        rows[name] = _means([own for own in scores if own["problem"] == name], keys)
     lines = ["| problem | inputs | train | evaluation | length | calls | seconds |", "|---" * 7 + "|"]
-    lines += [_line(name, str(row["inputs"]), row, calls) for name, row in rows.items()]
+    lines += [_line(name, f"{row['inputs']:g}", row, calls) for name, row in rows.items()]
     for label, most in (("dim <= 3", 3), ("all", 10**9)):
         chosen = [row for row in rows.values() if row["inputs"] <= most]
         if chosen:
-            mean = {key: statistics.fmean(row[key] for row in chosen) for key in (*keys, "seconds")}
-            lines.append(_line(f"**mean, {label}**", f"{len(chosen)} problems", mean, calls))
+            means = _means(chosen, keys)
+            lines.append(_line(f"**mean, {label}**", f"{len(chosen)} problems", means, calls))
     return "\n".join(lines) + "\n"
+
+
+def _means(rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> dict[str, float]:
+    return {key: statistics.fmean(row[key] for row in rows) for key in keys}
 
 
 def _line(name: str, inputs: str, row: dict[str, float], calls: int) -> str:
@@ -249,29 +171,3 @@ def _line(name: str, inputs: str, row: dict[str, float], calls: int) -> str:
         f"| {name} | {inputs} | {row['train']:.4f} | {row['evaluation']:.4f} | {row['length']:.1f} | {calls} "
         f"| {row['seconds']:.0f} |"
     )
-
-
-def _at(record: dict[str, Any], calls: int) -> dict[str, Any]:
-    if calls == record["budget"]:
-        return record
-    found = record["checkpoints"].get(str(calls))
-    if found is None:
-        raise DeclarationError(f"{record['problem']} has no record at {calls} calls")
-    return dict(found)
-
-
-def runs_of(
-    chosen: Sequence[Problem],
-    seeds: int,
-    calls: int,
-    variant: Literal["A", "B"] = "A",
-    checkpoints: tuple[int, ...] = (),
-    method: DisCoSettings | None = None,
-    preset: Preset = "paper",
-) -> list[Trial]:
-    """All runs of an experiment, seed by seed, so that a table of all problems is there early."""
-    return [
-        Trial(problem.name, seed, calls, variant, checkpoints, method, preset)
-        for seed in range(seeds)
-        for problem in chosen
-    ]

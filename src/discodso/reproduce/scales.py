@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from discodso.baselines.bayesian import BOSettings
 from discodso.baselines.genetic import GPSettings
 from discodso.baselines.methods import paper_methods
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.method import MethodSettings
-from discodso.disco.network import NetworkSettings
 from discodso.disco.presets import preset
-from discodso.disco.settings import LearnerSettings
+from discodso.disco.settings import LearnerSettings, NetworkSettings
 from discodso.reproduce.paper import DISCO
 from discodso.tasks.policies.kind import default_settings, paper_settings
 from discodso.tasks.regression.problems import problems
@@ -55,18 +55,18 @@ class Scale:
 
     def bitstring_methods(self) -> dict[str, MethodSettings]:
         """The paper's settings for all; beside them DisCo with those that benchmarks/bitstring.py found."""
-        tuned = DisCoSettings(
+        default = DisCoSettings(
             batch_size=self.batch,
             network=NetworkSettings(learn_scale=True, inputs=("previous", "position")),
             learner=LearnerSettings(learning_rate=0.006, entropy_coefficient=0.1, risk_factor=0.1),
         )
-        return self._methods(DisCoSettings(batch_size=self.batch), tuned)
+        return self._methods(DisCoSettings(batch_size=self.batch), default)
 
     def tree_methods(self) -> dict[str, MethodSettings]:
         """The paper's settings for all; beside them DisCo with those of `search_policy`."""
         batch = self.batch
-        tuned = replace(default_settings(), batch_size=batch)
-        return self._methods(replace(paper_settings(), batch_size=batch), tuned)
+        default = replace(default_settings(), batch_size=batch)
+        return self._methods(replace(paper_settings(), batch_size=batch), default)
 
     def regression_methods(self) -> dict[str, MethodSettings]:
         """The paper's settings for all; beside them DisCo with those of `search`."""
@@ -82,11 +82,11 @@ class Scale:
             for units in (16, 32, 64)
         }
 
-    def _methods(self, disco: DisCoSettings, tuned: DisCoSettings) -> dict[str, MethodSettings]:
+    def _methods(self, disco: DisCoSettings, default: DisCoSettings) -> dict[str, MethodSettings]:
         found = paper_methods(disco, GPSettings(population=self.population), inner_calls=self.inner_calls)
         if self.name == "smoke":
             found["BO"] = BOSettings(initial=5, candidates=50, fit_steps=5)
-        return {DISCO: found[DISCO], DEFAULT: tuned, **found}
+        return {DISCO: found[DISCO], DEFAULT: default, **found}
 
 
 def _each(most: int, lander: int) -> dict[str, int]:
@@ -100,61 +100,25 @@ def _every(step: int) -> tuple[str, ...]:
     return tuple(problem.name for problem in problems("all")[::step])
 
 
-def scale_named(name: str) -> Scale:
-    """smoke, small or paper; the caller has checked the name."""
-    if name == "smoke":
-        return Scale(
-            name,
-            bits=5,
-            bit_calls=600,
-            bit_seeds=2,
-            tree_calls=_each(150, 30),
-            episodes=_each(10, 3),
-            tree_seeds=2,
-            test_seeds=20,
-            problems=("Livermore2-Vars4-23", "Jin-1", "Constant-5"),
-            problem_calls=1000,
-            problem_seeds=2,
-            network_seeds=2,
-            batch=15,
-            population=20,
-            inner_calls=30,
-            bo_seconds=2.0,
-        )
-    if name == "small":
-        return Scale(
-            name,
-            bits=10,
-            bit_calls=100_000,
-            bit_seeds=3,
-            tree_calls=_each(20_000, 600),
-            episodes=_each(100, 20),
-            tree_seeds=3,
-            test_seeds=1000,
-            problems=_every(4),
-            problem_calls=200_000,
-            problem_seeds=3,
-            network_seeds=1,
-            batch=100,
-            population=1000,
-            inner_calls=200,
-            bo_seconds=30.0,
-        )
-    return Scale(
-        "paper",
-        bits=10,
-        bit_calls=100_000,
-        bit_seeds=5,
-        tree_calls=_each(100_000, 100_000),
-        episodes=_each(100, 100),
-        tree_seeds=10,
-        test_seeds=1000,
-        problems=_every(1),
-        problem_calls=1_000_000,
-        problem_seeds=10,
-        network_seeds=10,
-        batch=100,
-        population=1000,
-        inner_calls=200,
-        bo_seconds=600.0,
-    )
+_NAMES = ("smoke", "small", "full")
+_SIZES: dict[str, tuple[Any, Any, Any]] = {
+    "bits": (5, 10, 10),
+    "bit_calls": (600, 100_000, 100_000),
+    "bit_seeds": (2, 3, 5),
+    "tree_calls": (_each(150, 30), _each(20_000, 600), _each(100_000, 100_000)),
+    "episodes": (_each(10, 3), _each(100, 20), _each(100, 100)),
+    "tree_seeds": (2, 3, 10),
+    "test_seeds": (20, 1000, 1000),
+    "problems": (("Livermore2-Vars4-23", "Jin-1", "Constant-5"), _every(4), _every(1)),
+    "problem_calls": (1000, 200_000, 1_000_000),
+    "problem_seeds": (2, 3, 10),
+    "network_seeds": (2, 1, 10),
+    "batch": (15, 100, 100),
+    "population": (20, 1000, 1000),
+    "inner_calls": (30, 200, 200),
+    "bo_seconds": (2.0, 30.0, 600.0),
+}
+SCALES = {
+    name: Scale(name, **{key: sizes[place] for key, sizes in _SIZES.items()})
+    for place, name in enumerate(_NAMES)
+}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from discodso.base.files import write_atomically
+from discodso.report.comparison import csv_text
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,32 @@ def error(numbers: Sequence[float]) -> float | None:
     return None if spread is None else spread / math.sqrt(len(numbers))
 
 
+def compared(
+    rows: Iterable[str],
+    columns: Collection[str],
+    ours: Callable[[str, str], Sequence[float]],
+    paper: Mapping[str, Mapping[str, float]],
+    spread: Callable[[Sequence[float]], float | None] = deviation,
+    quoted: Collection[str] = (),
+) -> list[Entry]:
+    """All cells of a table: the mean of our numbers for a row and a column, their spread, and the paper's number.
+
+    Rows that are quoted have no numbers of ours.
+    """
+    found = []
+    for row in rows:
+        for column in columns:
+            own = [] if row in quoted else ours(row, column)
+            theirs = paper.get(row, {}).get(column)
+            found.append(Entry(row, column, mean(own), spread(own), theirs, row in quoted))
+    return found
+
+
+def gap(first: float | None, second: float | None) -> list[float]:
+    """The first less the second; nothing where one is missing."""
+    return [] if first is None or second is None else [first - second]
+
+
 def write_table(path: Path, title: str, caption: str, entries: Sequence[Entry], digits: int = 4) -> None:
     """`path` with the endings .csv and .md."""
     write_rows(
@@ -69,11 +94,7 @@ def write_table(path: Path, title: str, caption: str, entries: Sequence[Entry], 
 
 def write_rows(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """A CSV file; nothing where a number is missing."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([["" if value is None else value for value in row] for row in rows])
-    write_atomically(path.with_suffix(".csv"), text.getvalue())
+    write_atomically(path.with_suffix(".csv"), csv_text(header, rows))
 
 
 def to_markdown(title: str, caption: str, entries: Sequence[Entry], digits: int = 4) -> str:

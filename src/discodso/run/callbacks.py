@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from discodso.base.errors import DeclarationError
-from discodso.base.files import FileError
+from discodso.base.files import file_errors
 from discodso.base.streams import Forgiving
 from discodso.run.history import HistoryRow
 from discodso.run.result import Ranking, Result, Scored
@@ -110,10 +110,8 @@ class JsonLines(Callback):
         self._target = target
         if isinstance(target, (str, Path)):
             self._target = Path(target).absolute()  # an objective may change the current folder
-            try:
+            with file_errors(f"cannot write {target}"):
                 Path(target).open("a").close()  # better now than in the middle of a run
-            except OSError as error:
-                raise FileError(f"cannot write {target}: {error.strerror or error}") from None
 
     def _write(self, event: str, data: dict[str, Any]) -> None:
         line = json.dumps({"event": event, **data}, allow_nan=False) + "\n"
@@ -138,7 +136,7 @@ class JsonLines(Callback):
 
     def end(self, result: Result) -> None:
         """The result without its history, which was told row by row."""
-        self._write("end", {key: value for key, value in result.to_dict().items() if key != "history"})
+        self._write("end", result.to_dict(history=False))
 
 
 class RichProgress(Callback):
@@ -170,16 +168,14 @@ class RichProgress(Callback):
             disable=self._console.quiet or not self._console.is_terminal,
         )
         self._line: Any = None
-        self._budget = 1
+        self._info = RunInfo("", 1, 0, 0)
         self._tenths = 0
-        self._cost_unit = ""
 
     def start(self, info: RunInfo) -> None:
         """Show the bar."""
-        self._budget = info.budget
+        self._info = info
         self._tenths = info.calls * 10 // info.budget
-        self._cost_unit = info.cost_unit
-        self._show(lambda: self._begin(info))
+        self._show(self._begin)
 
     def _show(self, how: Callable[[], None]) -> None:
         """Show something, unless that went wrong before."""
@@ -190,7 +186,8 @@ class RichProgress(Callback):
         except (OSError, ValueError, SystemExit):  # Rich raises the last if the pipe of a console is closed
             self._broken = True
 
-    def _begin(self, info: RunInfo) -> None:
+    def _begin(self) -> None:
+        info = self._info
         self._line = self._bar.add_task(info.task, total=info.budget, completed=info.calls, best="-", cost="")
         self._bar.start()
 
@@ -200,9 +197,9 @@ class RichProgress(Callback):
 
     def _move(self, row: HistoryRow) -> None:
         best = "-" if row.best is None else f"{row.best:.5f}"
-        cost = "" if row.cost is None else f", {row.cost:.0f} {self._cost_unit}"
+        cost = "" if row.cost is None else f", {row.cost:.0f} {self._info.cost_unit}"
         self._bar.update(self._line, completed=row.calls, best=best, cost=cost)
-        tenths = row.calls * 10 // self._budget
+        tenths = row.calls * 10 // self._info.budget
         if not self._console.is_terminal and tenths > self._tenths:
             self._tenths = tenths
             mean = "-" if row.mean is None else f"{row.mean:.5f}"
@@ -229,10 +226,8 @@ class TensorBoard(Callback):
             raise DeclarationError(
                 'TensorBoard is not installed; install it with pip install "discodso[tensorboard]"'
             ) from None
-        try:
+        with file_errors(f"cannot write into {folder}"):
             self._writer: Any = SummaryWriter(str(Path(folder).absolute()))
-        except OSError as error:
-            raise FileError(f"cannot write into {folder}: {error.strerror or error}") from None
         self._last = (time.monotonic(), 0)
 
     def start(self, info: RunInfo) -> None:

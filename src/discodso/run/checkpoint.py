@@ -1,8 +1,8 @@
 """Checkpoints: the state of a run as one safetensors file, with a checksum; no code is ever loaded from it.
 
 The arrays of the state are the tensors of the file. Everything else stands in its metadata: the name of the
-format, a version, what kind of run it is of, the data as JSON, and a SHA-256 over all of that and every array. A
-file is written whole or not at all, and the one before it is kept.
+format, a version, the data as JSON, and a SHA-256 over all of that and every array. A file is written whole or not
+at all, and the one before it is kept.
 """
 
 from __future__ import annotations
@@ -18,27 +18,25 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from discodso.base.errors import CheckpointError
-from discodso.base.files import FileError, write_atomically
+from discodso.base.files import file_errors, write_atomically
 from discodso.space.state import Arrays, State
 
 FORMAT, VERSION = "discodso checkpoint", "1"
-NAME, PREVIOUS, REFUSED = (
-    "checkpoint.safetensors",
-    "checkpoint.previous.safetensors",
-    "checkpoint.refused.safetensors",
-)
-_KEYS = {"format", "version", "kind", "data", "checksum"}
+NAME, PREVIOUS = "checkpoint.safetensors", "checkpoint.previous.safetensors"
+_NEW, _REFUSED = f"{NAME}.new", "checkpoint.refused.safetensors"
+_NEWEST_FIRST = (_NEW, NAME, PREVIOUS)  # a new one is there only if a crash came between two renames
+_KEYS = {"format", "version", "data", "checksum"}
 
 
-def to_bytes(state: State, kind: str) -> bytes:
+def to_bytes(state: State) -> bytes:
     """The file of a state."""
     data = json.dumps(state.data, allow_nan=False)
     arrays = {name: array.copy(order="C") for name, array in state.arrays.items()}
-    metadata = {"format": FORMAT, "version": VERSION, "kind": kind, "data": data}
+    metadata = {"format": FORMAT, "version": VERSION, "data": data}
     return save_tensors(arrays, {**metadata, "checksum": _checksum(metadata, arrays)})
 
 
-def from_bytes(content: bytes, kind: str) -> State:
+def from_bytes(content: bytes) -> State:
     """Inverse of `to_bytes`; anything else raises CheckpointError, which says what is wrong with the file."""
     metadata = _metadata(content)
     if set(metadata) != _KEYS or metadata["format"] != FORMAT:
@@ -53,36 +51,28 @@ def from_bytes(content: bytes, kind: str) -> State:
         raise CheckpointError(f"it is damaged ({_line(error)})") from None
     if _checksum({key: metadata[key] for key in _KEYS - {"checksum"}}, arrays) != metadata["checksum"]:
         raise CheckpointError("it was changed since it was written: the checksum does not fit")
-    if metadata["kind"] != kind:
-        raise CheckpointError(f"it is of a {metadata['kind']:.40} run, and a {kind} run was asked for")
     return State(arrays, json.loads(metadata["data"]))
 
 
-def save(folder: Path, state: State, kind: str) -> None:
+def save(folder: Path, state: State) -> None:
     """Write the checkpoint of a run folder; the one before it becomes the previous one."""
-    current, fresh = folder / NAME, folder / f"{NAME}.new"
-    write_atomically(fresh, to_bytes(state, kind))
-    try:
+    current, fresh = folder / NAME, folder / _NEW
+    write_atomically(fresh, to_bytes(state))
+    with file_errors(f"cannot write {current}"):
         if current.exists():
             os.replace(current, folder / PREVIOUS)
         os.replace(fresh, current)
-    except OSError as error:
-        raise FileError(f"cannot write {current}: {error.strerror or error}") from None
 
 
 def is_there(folder: Path) -> bool:
     """Whether a run folder has a checkpoint, good or not."""
-    return any((folder / name).exists() for name in (f"{NAME}.new", NAME, PREVIOUS))
+    return any((folder / name).exists() for name in _NEWEST_FIRST)
 
 
-def load(folder: Path, kind: str) -> tuple[State, str]:
+def load(folder: Path) -> tuple[State, str]:
     """The newest good checkpoint of a run folder, and a sentence about one that had to be passed over."""
     refused: list[str] = []
-    for name in (
-        f"{NAME}.new",
-        NAME,
-        PREVIOUS,
-    ):  # a new one is there only if a crash came between two renames
+    for name in _NEWEST_FIRST:
         path = folder / name
         try:
             content = path.read_bytes()
@@ -92,7 +82,7 @@ def load(folder: Path, kind: str) -> tuple[State, str]:
             refused.append(f"{path}: {error.strerror or error}")
             continue
         try:
-            return from_bytes(content, kind), "; ".join(refused)
+            return from_bytes(content), "; ".join(refused)
         except CheckpointError as error:
             refused.append(f"{path} is refused: {error}")
     if not refused:
@@ -100,14 +90,14 @@ def load(folder: Path, kind: str) -> tuple[State, str]:
     raise CheckpointError("; ".join(refused) + "; no older one is left")
 
 
-def set_refused_aside(folder: Path, kind: str) -> None:
+def set_refused_aside(folder: Path) -> None:
     """Move damaged checkpoints out of the way, so that the next save does not put one in place of a good one."""
-    for name in (f"{NAME}.new", NAME):
+    for name in (_NEW, NAME):
         path = folder / name
         try:
-            from_bytes(path.read_bytes(), kind)
+            from_bytes(path.read_bytes())
         except CheckpointError:
-            path.replace(folder / REFUSED)
+            path.replace(folder / _REFUSED)
         except OSError:
             continue
 

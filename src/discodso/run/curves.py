@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -99,56 +100,54 @@ class Lines:
 def batch_rewards(rows: Sequence[HistoryRow]) -> Lines:
     """Best so far, quantile and mean of each batch, and the restarts."""
     keys = {"best so far": "best", "quantile of the batch": "quantile", "mean of the batch": "mean"}
-    return replace(_lines(rows, keys), restarts=tuple(row.calls for row in rows if row.restarted))
+    return replace(_measures(rows, keys), restarts=tuple(row.calls for row in rows if row.restarted))
 
 
 def lengths(rows: Sequence[HistoryRow]) -> Lines:
     """Longest and mean length of the designs of each batch."""
-    return _lines(rows, {"longest": "max_length", "mean": "mean_length"})
+    return _measures(rows, {"longest": "max_length", "mean": "mean_length"})
 
 
 def proposer_shares(rows: Sequence[HistoryRow]) -> Lines:
     """Share of each batch that policy, variation and refinement propose; no lines where it is the policy alone."""
-    having = [row for row in rows if row.shares]
-    kept = [having[place] for place in thinned(len(having)).tolist()] if having else []
-    names = tuple(dict.fromkeys(name for row in kept for name in row.shares or {}))
-    values = [[(row.shares or {}).get(name, np.nan) for row in kept] for name in names]
-    used = [i for i, own in enumerate(values) if any(own)]
-    calls = np.array([row.calls for row in kept], dtype=np.float64)
-    return Lines(calls, tuple(names[i] for i in used), np.array([values[i] for i in used], dtype=np.float64))
+    kept = _thinned([row for row in rows if row.shares])
+    names = dict.fromkeys(name for row in kept for name in row.shares or {})
+    values = {name: [(row.shares or {}).get(name, np.nan) for row in kept] for name in names}
+    return _lines(kept, {name: own for name, own in values.items() if any(own)})
 
 
 def token_shares(rows: Sequence[HistoryRow], most: int = 7) -> Lines:
     """Share of each token over time; beyond the `most` frequent ones they are added up as "all others"."""
     kept = _sampled(rows)
-    calls = np.array([row.calls for row in kept], dtype=np.float64)
-    names = list(kept[0].tokens or {}) if kept else []
-    shares = np.array([[(row.tokens or {}).get(name, (0.0,))[0] for row in kept] for name in names])
-    shares = shares.reshape(len(names), len(kept))
-    order = (
-        np.argsort(-shares.max(axis=1, initial=0.0), kind="stable") if len(names) else np.empty(0, np.int64)
-    )
-    if len(names) <= most + 1:
-        return Lines(calls, tuple(names[k] for k in order), shares[order])
-    others = shares[order[most:]].sum(axis=0, keepdims=True)
-    chosen = tuple(names[k] for k in order[:most])
-    return Lines(calls, (*chosen, "all others"), np.concatenate((shares[order[:most]], others)))
+    names = kept[0].tokens or {} if kept else {}
+    shares = {name: [(row.tokens or {}).get(name, (0.0,))[0] for row in kept] for name in names}
+    order = sorted(shares, key=lambda name: -max(shares[name]))
+    if len(order) <= most + 1:
+        return _lines(kept, {name: shares[name] for name in order})
+    others = np.sum([shares[name] for name in order[most:]], axis=0)
+    return _lines(kept, {**{name: shares[name] for name in order[:most]}, "all others": others})
 
 
 def token_values(rows: Sequence[HistoryRow], most: int = 12) -> dict[str, Lines]:
-    """Quantiles of the values of each token that carries one, the most used tokens first."""
+    """Quantiles of the numbers of each token that carries some, the most used first, then those with names."""
     kept = _sampled(rows)
-    calls = np.array([row.calls for row in kept], dtype=np.float64)
     names = dict.fromkeys(name for row in kept for name, use in (row.tokens or {}).items() if len(use) > 1)
     total = {name: sum((row.tokens or {}).get(name, (0.0,))[0] for row in kept) for name in names}
     labels = tuple(f"{quantile:.0%} quantile" for quantile in VALUE_QUANTILES)
     missing = (np.nan,) * len(VALUE_QUANTILES)
-    found = {}
-    for name in sorted(names, key=lambda name: -total[name])[:most]:
-        uses = [(row.tokens or {}).get(name, ()) for row in kept]
-        quantiles = [use[1:] if len(use) == 1 + len(missing) else missing for use in uses]
-        found[name] = Lines(calls, labels, np.array(quantiles, dtype=np.float64).T)
-    return found
+    found = {
+        name: [(row.tokens or {}).get(name, ())[1:] for row in kept]
+        for name in sorted(names, key=lambda name: -total[name])
+    }
+    for name in dict.fromkeys(name for row in kept for name in row.values or {}):
+        found[name] = [(row.values or {}).get(name, ()) for row in kept]
+    whole = {
+        name: [own if len(own) == len(missing) else missing for own in uses] for name, uses in found.items()
+    }
+    return {
+        name: _lines(kept, dict(zip(labels, zip(*uses, strict=True), strict=True)))
+        for name, uses in list(whole.items())[:most]
+    }
 
 
 def thinned(count: int, points: int = POINTS) -> Ints:
@@ -157,14 +156,23 @@ def thinned(count: int, points: int = POINTS) -> Ints:
     return places
 
 
-def _lines(rows: Sequence[HistoryRow], keys: dict[str, str]) -> Lines:
-    rows = [row for row in rows if not row.confirming]
-    kept = [rows[place] for place in thinned(len(rows)).tolist()] if rows else []
-    calls = np.array([row.calls for row in kept], dtype=np.float64)
-    values = np.array([[getattr(row, key) for row in kept] for key in keys.values()], dtype=np.float64)
-    used = [i for i in range(len(keys)) if kept and not np.isnan(values[i]).all()]
-    names = tuple(keys)
-    return Lines(calls, tuple(names[i] for i in used), values[used])
+def _measures(rows: Sequence[HistoryRow], keys: Mapping[str, str]) -> Lines:
+    """Numbers of the rows of a search by name; those that no row has are left out."""
+    kept = _thinned([row for row in rows if not row.confirming])
+    values = {name: [getattr(row, key) for row in kept] for name, key in keys.items()}
+    having = {name: own for name, own in values.items() if any(value is not None for value in own)}
+    return _lines(kept, having)
+
+
+def _thinned(rows: Sequence[HistoryRow]) -> list[HistoryRow]:
+    return [rows[place] for place in thinned(len(rows)).tolist()]
+
+
+def _lines(rows: Sequence[HistoryRow], values: Mapping[str, Any]) -> Lines:
+    """Lines by name, each with a value for every row."""
+    calls = np.array([row.calls for row in rows], dtype=np.float64)
+    table = np.array([list(own) for own in values.values()], dtype=np.float64)
+    return Lines(calls, tuple(values), table.reshape(len(values), len(rows)))
 
 
 def _sampled(rows: Sequence[HistoryRow]) -> list[HistoryRow]:

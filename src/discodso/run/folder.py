@@ -3,7 +3,7 @@
     settings.toml      what was asked for; `discodso resume` needs nothing else
     environment.json   versions, command, commit, machine
     history.jsonl      one line for each batch
-    top.json           the best designs so far, counts, and why the run ended
+    top.json           the best designs so far, counts, why the run ended; of trees how many children a token has
     checkpoint.safetensors, checkpoint.previous.safetensors
 
 Files are replaced whole; the history grows by whole lines, and is cut back to the checkpoint by a resumed run.
@@ -18,26 +18,23 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from discodso.base.checks import is_integer
 from discodso.base.errors import CheckpointError, SettingsError
-from discodso.base.files import FileError, json_numbers, read_object, write_atomically
+from discodso.base.files import FileError, file_errors, json_numbers, read_object, write_atomically
 from discodso.base.toml_text import to_toml
 from discodso.base.version import __version__
 from discodso.run.history import HistoryRow
 from discodso.run.result import Scored
 from discodso.space.design import Design
 
-SETTINGS, ENVIRONMENT, HISTORY, TOP, LOCK = (
-    "settings.toml",
-    "environment.json",
-    "history.jsonl",
-    "top.json",
-    "lock",
-)
+SETTINGS, ENVIRONMENT, HISTORY = "settings.toml", "environment.json", "history.jsonl"
+TOP, LOCK = "top.json", "lock"
 _PACKAGES = ("numpy", "scipy", "torch", "numba", "safetensors", "pydantic", "gymnasium", "distributed", "ray")
 _LOCK_ATTEMPTS = 30
 
@@ -47,7 +44,7 @@ class RunFolder:
 
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path.absolute()  # an objective may change the current folder
-        self._lock = lock
+        self._lock: int | None = lock
         self._history: int | None = None
 
     @classmethod
@@ -55,10 +52,8 @@ class RunFolder:
         """Make the folder, with settings and environment; one that holds anything is left alone."""
         path = Path(path)
         require_unused(path)
-        try:
+        with file_errors(f"cannot make the folder {path}"):
             path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"cannot make the folder {path}: {error.strerror or error}") from None
         folder = cls(path, _locked(path))
         try:
             require_unused(path)  # again: another process may have had the lock
@@ -88,49 +83,42 @@ class RunFolder:
 
     def close(self) -> None:
         """Let go of the folder."""
-        handles, self._history, self._lock = (self._history, self._lock), None, -1
-        for handle in handles:
-            if handle is not None and handle >= 0:
+        for handle in (self._history, self._lock):
+            if handle is not None:
                 os.close(handle)
+        self._history = self._lock = None
 
     def take_history(self, rows: int) -> list[HistoryRow]:
         """The first `rows` rows; what a lost process wrote after them is cut off."""
         path = self.path / HISTORY
         lines = _read(path).split(b"\n")[:-1] if path.exists() else []
-        kept = [history_row(line) for line in lines[:rows]]
-        if len(lines) < rows or None in kept:
+        kept = [row for row in map(history_row, lines[:rows]) if row is not None]
+        if len(kept) < rows:
             raise CheckpointError(
                 f"{path} does not have the {rows} rows of the checkpoint; bring it back from a copy, or start anew"
             )
         self._open_history(sum(len(line) + 1 for line in lines[:rows]))
-        return [row for row in kept if row is not None]
+        return kept
 
     def _open_history(self, size: int) -> None:
         path = self.path / HISTORY
-        try:
+        with file_errors(f"cannot write {path}"):
             self._history = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             os.ftruncate(self._history, size)
-        except OSError as error:
-            raise FileError(f"cannot write {path}: {error.strerror or error}") from None
 
     def append(self, row: HistoryRow) -> None:
         """Add a row to the history, as one line in one write."""
         assert self._history is not None
         line = (json.dumps(row.to_dict(), allow_nan=False) + "\n").encode()
-        try:
-            written = os.write(self._history, line)
-        except OSError as error:
-            raise FileError(f"cannot write {self.path / HISTORY}: {error.strerror or error}") from None
-        if written < len(line):  # a disk that has just become full
-            raise FileError(f"cannot write {self.path / HISTORY}: only a part of a line could be written")
+        with file_errors(f"cannot write {self.path / HISTORY}"):
+            if os.write(self._history, line) < len(line):  # a disk that has just become full
+                raise OSError("only a part of a line could be written")
 
     def sync(self) -> None:
         """Bring the history to the disk, so that a checkpoint never knows more rows than it has."""
         if self._history is not None:
-            try:
+            with file_errors(f"cannot write {self.path / HISTORY}"):
                 os.fsync(self._history)
-            except OSError as error:
-                raise FileError(f"cannot write {self.path / HISTORY}: {error.strerror or error}") from None
 
     def write_top(self, summary: Mapping[str, Any]) -> None:
         """Write the best designs and how the run stands."""
@@ -143,10 +131,8 @@ class RunFolder:
 
 def require_unused(path: Path) -> None:
     """Refuse a folder that holds something: a run is never overwritten."""
-    try:
+    with file_errors(f"cannot read the folder {path}"):
         used = path.exists() and (not path.is_dir() or any(not _is_trace(file) for file in path.iterdir()))
-    except OSError as error:
-        raise FileError(f"cannot read the folder {path}: {error.strerror or error}") from None
     if not used:
         return
     if (path / SETTINGS).is_file():
@@ -186,10 +172,8 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 def read_history(path: Path) -> list[HistoryRow]:
     """Rows of a history that may be growing; lines that are none are passed over."""
-    if not path.exists():
-        return []
-    rows = (history_row(line) for line in _read(path).split(b"\n"))
-    return [row for row in rows if row is not None]
+    lines = _read(path).split(b"\n") if path.exists() else []
+    return [row for row in map(history_row, lines) if row is not None]
 
 
 def history_row(line: bytes) -> HistoryRow | None:
@@ -207,13 +191,22 @@ def read_top(path: Path) -> dict[str, Any] | None:
 
 def best_designs(top: Mapping[str, Any]) -> tuple[Scored, ...]:
     """The designs of a summary, best first; what is none is passed over."""
-    found = []
+    found, arities = [], arities_of(top)
     for data in top["top"] if isinstance(top.get("top"), list) else []:
         try:
-            found.append(Scored.from_dict(data))
+            scored = Scored.from_dict(data)
         except (KeyError, TypeError, ValueError, OverflowError):
             continue
+        found.append(replace(scored, design=scored.design.as_tree(arities)))
     return tuple(found)
+
+
+def arities_of(top: Mapping[str, Any]) -> dict[str, int] | None:
+    """How many children each token of a summary has, by name; None unless its designs are trees."""
+    given = top.get("arities")
+    if not isinstance(given, dict) or not all(is_integer(arity) and arity >= 0 for arity in given.values()):
+        return None
+    return given
 
 
 def designs_of(path: str | Path) -> tuple[Design, ...]:
@@ -244,24 +237,20 @@ def is_running(path: Path) -> bool:
         os.close(handle)
 
 
-def environment(arguments: Sequence[str] | None = None) -> dict[str, Any]:
+def environment() -> dict[str, Any]:
     """Where a run takes place."""
+    program = Path(sys.argv[0] if sys.argv else "")  # without its folder, which says nothing to others
+    name = "discodso" if program.name == "__main__.py" else program.name
     return {
         "discodso": __version__,
         "python": platform.python_version(),
         "packages": {name: version for name in _PACKAGES if (version := _version_of(name))},
-        "command": _command(sys.argv if arguments is None else arguments),
+        "command": [name, *sys.argv[1:]],
         "commit": _commit(),
         "system": platform.system(),
         "machine": platform.machine(),
         "processors": os.cpu_count(),
     }
-
-
-def _command(arguments: Sequence[str]) -> list[str]:
-    """What was typed, without the folder of the program, which says nothing to others."""
-    program = Path(arguments[0]) if arguments else Path()
-    return ["discodso" if program.name == "__main__.py" else program.name, *arguments[1:]]
 
 
 def _version_of(package: str) -> str | None:
@@ -277,33 +266,24 @@ def _commit() -> str | None:
     if not (here.parent.parent / ".git").exists():
         return None
     try:
-        asked = subprocess.run(
-            ["git", "-C", str(here), "rev-parse", "HEAD"],
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=True,
-        )
+        asking = ["git", "-C", str(here), "rev-parse", "HEAD"]
+        return subprocess.check_output(asking, stderr=subprocess.DEVNULL, text=True, timeout=5).strip()
     except (OSError, subprocess.SubprocessError):
         return None
-    return asked.stdout.strip()
 
 
 def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise FileError(f"there is no file {path}") from None
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror or error}") from None
+    with file_errors(f"cannot read {path}"):
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            raise FileError(f"there is no file {path}") from None
 
 
 def _locked(path: Path) -> int:
     """An open handle with the lock of a folder; the system drops it when the process ends, however it ends."""
-    try:
+    with file_errors(f"cannot write into {path}"):
         handle = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise FileError(f"cannot write into {path}: {error.strerror or error}") from None
     # Workers of a killed run have a share in its lock, and take a moment to notice that they are orphans.
     for attempt in range(_LOCK_ATTEMPTS):
         if _lock(handle, exclusive=True):

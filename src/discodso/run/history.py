@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from discodso.base.arrays import Floats
 from discodso.space.design import DesignBatch
 
 TokenUse = dict[str, tuple[float, ...]]
@@ -30,9 +31,11 @@ class HistoryRow:
         seconds: since the start.
         shares: of the next batch, by who proposes: policy, variation, refinement; None if all are the policy's.
         tokens: of some batches what their designs are made of, see `token_use`; None for the others.
+        values: of these batches the quantiles `VALUE_QUANTILES` of numbers that have a name, by "token.name".
         restarted: whether the method begins anew after this batch.
         repeats: share of the designs that the method proposed for this batch which had been evaluated before; they
             cost no call. None where rewards are noisy.
+        redrawn: designs that the method drew again for this batch: they had met a dead end, or no condition.
         confirming: whether this batch evaluated the best designs again, to choose the winner of a noisy search.
     """
 
@@ -52,38 +55,37 @@ class HistoryRow:
     restarted: bool = False
     confirming: bool = False
     repeats: float | None = None
+    values: TokenUse | None = None
+    redrawn: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; `shares`, `tokens`, `restarted` and `confirming` are left out where there is nothing."""
-        parts = ("shares", "tokens", "restarted", "confirming")
-        own: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in parts}
-        if self.shares is not None:
-            own["shares"] = dict(self.shares)
-        if self.tokens is not None:
-            own["tokens"] = {name: list(use) for name, use in self.tokens.items()}
-        own |= {name: True for name in ("restarted", "confirming") if getattr(self, name)}
-        return own
+        """For JSON; all but numbers are left out where there is nothing."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        for key in ("tokens", "values"):
+            own[key] = {name: list(use) for name, use in (own[key] or {}).items()}
+        return {name: value for name, value in own.items() if value or name in _NUMBERS}
 
     @classmethod
     def from_dict(cls, data: Any) -> HistoryRow:
-        """Inverse of `to_dict`, which passes over other keys; TypeError, ValueError or AttributeError for anything
-        else."""
+        """Inverse of `to_dict`; other keys are passed over. TypeError, ValueError or AttributeError for
+        anything else."""
         numbers = {name: data[name] for name in _NUMBERS if name in data}
         plain = all(value is None or type(value) in (int, float) for value in numbers.values())
-        if not plain or not numbers.keys() >= _NEEDED or type(numbers["calls"]) is not int:
-            raise ValueError("numbers of a history row that are missing or are none")
-        shares, tokens = data.get("shares"), data.get("tokens")
+        if not plain or type(numbers.get("calls")) is not int:
+            raise ValueError("numbers of a history row that are none")
+        shares, tokens, values = (data.get(key) for key in ("shares", "tokens", "values"))
         return cls(
             **numbers,
             shares=None if shares is None else dict(zip(shares, _floats(shares.values()), strict=True)),
             tokens=None if tokens is None else {name: _floats(use) for name, use in tokens.items()},
+            values=None if values is None else {name: _floats(use) for name, use in values.items()},
             restarted=data.get("restarted") is True,
             confirming=data.get("confirming") is True,
         )
 
 
-_NUMBERS = {field.name for field in fields(HistoryRow)} - {"shares", "tokens", "restarted", "confirming"}
-_NEEDED = {field.name for field in fields(HistoryRow) if field.default is MISSING}  # also in older folders
+_OTHERS = {"shares", "tokens", "values", "restarted", "confirming"}
+_NUMBERS = {field.name for field in fields(HistoryRow)} - _OTHERS
 
 
 def _floats(values: Any) -> tuple[float, ...]:
@@ -107,12 +109,12 @@ def is_sampled(number: int) -> bool:
 
 
 def token_use(designs: DesignBatch) -> TokenUse:
-    """What designs are made of: for each token its share among all tokens, and for one that carries a value and
-    occurs also the quantiles `VALUE_QUANTILES` of its values."""
+    """What designs are made of: for each token its share among all tokens, and for one that carries a number
+    without a name and occurs also the quantiles `VALUE_QUANTILES` of its values."""
     library = designs.library
     used = designs.tokens >= 0
     ids = designs.tokens[used]
-    values = designs.values[used]
+    values = designs.all_values[used]
     counts = np.bincount(ids, minlength=len(library)).astype(np.float64)
     if library.end is not None:
         counts[library.end] = 0
@@ -121,11 +123,31 @@ def token_use(designs: DesignBatch) -> TokenUse:
     for k, name in enumerate(library.names):
         if k != library.end:
             found[name] = (_rounded(shares[k]),)
-            if library.parametrised[k] and counts[k]:
-                own = np.sort(values[ids == k])
-                places = np.round(np.array(VALUE_QUANTILES) * (len(own) - 1)).astype(np.int64)
-                found[name] += tuple(_rounded(value) for value in own[places])
+            if library.tokens[k].plain and counts[k]:
+                found[name] += _quantiles(values[ids == k, 0])
     return found
+
+
+def named_values(designs: DesignBatch) -> TokenUse | None:
+    """Quantiles of the numbers of designs that have a name, by "token.name"; None where there is none."""
+    library, used = designs.library, designs.tokens >= 0
+    if library.plain:
+        return None
+    ids, values = designs.tokens[used], designs.all_values[used]
+    found: TokenUse = {}
+    for column in library.columns:
+        own = values[ids == column.token, column.slot]
+        named = not library.tokens[column.token].plain and library.numeric[column.token, column.slot]
+        if named and len(own):
+            found[f"{library.names[column.token]}.{column.name}"] = _quantiles(own)
+    return found or None
+
+
+def _quantiles(values: Floats) -> tuple[float, ...]:
+    """Each of them one of the values."""
+    own = np.sort(values)
+    places = np.round(np.array(VALUE_QUANTILES) * (len(own) - 1)).astype(np.int64)
+    return tuple(_rounded(value) for value in own[places])
 
 
 def _rounded(value: float) -> float:

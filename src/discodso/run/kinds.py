@@ -102,6 +102,7 @@ class Kind:
         lines, data: what was found for people, as text and tables of Rich for a width, and for programs.
         read: reads back what `finish` has written into a folder; None if nothing, or nothing that can be read.
         last: the file that `finish` writes last, JSON with the "calls" of the search; "" if it writes none.
+        summary: what was found at the end, from what `read` gives: figures for programs and a line for people.
         shown: designs of a run for a page, given what `read` gives and the history.
         page: more for a page, from what `read` gives: "best", "front" and "score", as far as they are special.
     """
@@ -118,6 +119,7 @@ class Kind:
     data: Callable[[Outcome], dict[str, Any]] | None = None
     read: Callable[[Path], Any] = lambda folder: None
     last: str = ""
+    summary: Callable[[Any], tuple[dict[str, Any] | None, str]] | None = None
     shown: Callable[[Any, Sequence[Design], Sequence[Any]], list[Shown]] = _plainly
     page: Callable[[Any], Mapping[str, Any]] = lambda ending: {}
 
@@ -129,14 +131,19 @@ class Kind:
 
 def kind_named(name: Any, where: str = "task.kind") -> Kind:
     """The kind of that name."""
-    if not isinstance(name, str) or name not in _MODULES:
-        choices = [choice for choice in _MODULES if choice != "python"]
+    if name != "python":
+        require_known(where, name, kind_names())
+    found: Kind = import_module(_MODULES[name]).KIND
+    return found
+
+
+def require_known(where: str, name: Any, choices: Sequence[str]) -> None:
+    """Require one of some names, which may have been mistyped."""
+    if name not in choices:
         close = get_close_matches(name, choices, 1) if isinstance(name, str) else []
         hint = f"; did you mean {close[0]!r}?" if close else ""
         got = "nothing" if name is None else f"{name!r:.60}"
         raise SettingsError(f"{where} must be one of {', '.join(choices)}, got {got}{hint}")
-    found: Kind = import_module(_MODULES[name]).KIND
-    return found
 
 
 def kind_names() -> tuple[str, ...]:

@@ -53,9 +53,9 @@ def _named(own_name: str) -> tuple[str, Path] | None:
 
 def _origin(folder: Path, top: str) -> Path | None:
     """The file of a module or a package in a folder, None if there is neither."""
-    for candidate in (folder / top / "__init__.py", folder / f"{top}.py"):
-        if candidate.is_file():
-            return candidate
+    for file in (folder / top / "__init__.py", folder / f"{top}.py"):
+        if file.is_file():
+            return file
     return None
 
 

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from discodso.space.state import State
 
 Outcome = float | str  # a reward, or the reason why there is none
 Seeds = NDArray[np.uint64]
+_Found = TypeVar("_Found")
 GUARDED = "discodso-guarded"  # name of threads that may hang
 
 
@@ -57,7 +58,7 @@ class Rows:
     seeds: Seeds | None
 
     @classmethod
-    def of(cls, designs: DesignBatch, seeds: Seeds | None, first: int, end: int) -> Rows:
+    def of(cls, designs: DesignBatch | Rows, seeds: Seeds | None, first: int, end: int) -> Rows:
         """Some rows of a batch."""
         part = slice(first, end)
         own = None if seeds is None else seeds[part]
@@ -68,15 +69,32 @@ class Rows:
 
     def singles(self) -> list[Rows]:
         """Each design by itself."""
-        seeds = self.seeds
-        return [
-            Rows(self.tokens[p], self.values[p], self.lengths[p], None if seeds is None else seeds[p])
-            for p in (slice(row, row + 1) for row in range(len(self)))
-        ]
+        return [Rows.of(self, self.seeds, row, row + 1) for row in range(len(self))]
 
     def designs(self, task: Task) -> DesignBatch:
         """The designs again."""
         return DesignBatch(task.space.library, self.tokens, self.values, self.lengths, task.space)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What objective calls came to: how many, their cost in the unit of the task, and how many failed."""
+
+    calls: int = 0
+    cost: float = 0.0
+    failure_count: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        failed = self.failure_count + other.failure_count
+        return Counts(self.calls + other.calls, self.cost + other.cost, failed)
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Counts:
+        """Inverse of `asdict`; KeyError, TypeError or ValueError for anything else."""
+        return cls(int(data["calls"]), float(data["cost"]), int(data["failure_count"]))
+
+
+NO_CALLS = Counts()
 
 
 @dataclass(frozen=True)
@@ -115,12 +133,18 @@ class Answer:
     @classmethod
     def of_outcomes(cls, outcomes: list[Outcome]) -> Answer:
         """From one outcome for each design."""
-        return cls(*split(outcomes))
+        reasons = {row: outcome for row, outcome in enumerate(outcomes) if isinstance(outcome, str)}
+        return cls(np.array([math.nan if isinstance(o, str) else o for o in outcomes], np.float64), reasons)
 
     @classmethod
     def failed(cls, count: int, reason: str, broken: bool = False) -> Answer:
         """All designs failed for one reason."""
         return cls(np.full(count, math.nan), dict.fromkeys(range(count), reason), 0.0, broken)
+
+    @property
+    def counts(self) -> Counts:
+        """What these calls came to."""
+        return Counts(len(self.rewards), self.cost, len(self.reasons))
 
     def to_state(self) -> State:
         """For a checkpoint."""
@@ -148,74 +172,52 @@ def answer_rows(task: Task, rows: Rows, limit: float | None) -> Answer:
     """
     designs = rows.designs(task)
     if task.batch_objective is not None:
-        if limit is None:
-            return answer_at_once(task, designs, rows.seeds)
-        (outcome,) = _guarded([lambda: answer_at_once(task, designs, rows.seeds)], limit * len(rows))
-        late = f"took longer than {limit:g} s for each design"
-        return outcome if isinstance(outcome, Answer) else Answer.failed(len(rows), late)
+        return answer_at_once(task, designs, rows.seeds, limit)
     seeds = [None] * len(rows) if rows.seeds is None else rows.seeds.tolist()
-    if limit is None:
-        return Answer.of_outcomes(
-            [call_objective(task, designs[row], seed) for row, seed in enumerate(seeds)]
-        )
-    calls = [_call_later(task, designs[row], seed) for row, seed in enumerate(seeds)]
-    late = f"took longer than {limit:g} s"
-    return Answer.of_outcomes([late if o is None else o for o in _guarded(calls, limit)])
+    return Answer.of_outcomes(
+        [call_objective(task, designs[row], seed, limit) for row, seed in enumerate(seeds)]
+    )
 
 
-def _call_later(task: Task, design: Design, seed: int | None) -> Callable[[], Outcome]:
-    return lambda: call_objective(task, design, seed)
-
-
-def _guarded(calls: list[Callable[[], Any]], limit: float) -> list[Any]:
-    """Results of calls that are given up after a limit each, None for those.
-
-    They run in a thread; one that hangs is left behind, and the next call gets a new one.
-    """
-    results: list[Any] = []
-    while len(results) < len(calls):
-        # Not a SimpleQueue, whose short timeouts may never end on a busy machine (a fault of CPython).
-        answers: queue.Queue[Any] = queue.Queue()
-        given_up = threading.Event()
-
-        def work(first: int, answers: Any = answers, given_up: threading.Event = given_up) -> None:
-            for call in calls[first:]:
-                if given_up.is_set():
-                    return
-                answers.put(call())
-
-        threading.Thread(target=work, args=(len(results),), daemon=True, name=GUARDED).start()
-        try:
-            while len(results) < len(calls):
-                results.append(answers.get(timeout=limit))
-        except queue.Empty:
-            results.append(None)
-        finally:  # also at Ctrl-C
-            given_up.set()
-    return results
-
-
-def call_objective(task: Task, design: Design, seed: int | None) -> Outcome:
-    """One call of a plain objective."""
+def call_objective(task: Task, design: Design, seed: int | None, limit: float | None) -> Outcome:
+    """One call of a plain objective, which is given up after so many seconds."""
+    if limit is not None:
+        outcome = _within(limit, lambda: call_objective(task, design, seed, None))
+        return f"took longer than {limit:g} s" if outcome is None else outcome
     assert task.objective is not None
     try:
-        return as_reward(task.objective(design, *(() if seed is None else (seed,))))
+        return _as_reward(task.objective(design, *(() if seed is None else (seed,))))
     except (Exception, SystemExit) as error:
         return f"raised {describe(error)}"
 
 
-def answer_at_once(task: Task, designs: DesignBatch, seeds: Seeds | None) -> Answer:
-    """One call of a batch objective."""
+def answer_at_once(task: Task, designs: DesignBatch, seeds: Seeds | None, limit: float | None) -> Answer:
+    """One call of a batch objective, which is given up after so many seconds for each design."""
+    count = len(designs)
+    if limit is not None:
+        answer = _within(limit * count, lambda: answer_at_once(task, designs, seeds, None))
+        return answer or Answer.failed(count, f"took longer than {limit:g} s for each design")
     assert task.batch_objective is not None
     try:
         given = task.batch_objective(designs, *(() if seeds is None else (seeds,)))
         measured = given if isinstance(given, Measured) else Measured(given)
-        rewards, reasons = as_rewards(measured.rewards, len(designs))
-        weights = None if measured.weights is None else _as_weights(measured.weights, len(designs))
-        return Answer(rewards, {**reasons, **measured.reasons}, float(measured.cost), weights=weights)
+        answer = _as_answer(measured.rewards, count)
+        weights = None if measured.weights is None else _as_weights(measured.weights, count)
+        reasons = {**answer.reasons, **measured.reasons}
+        return Answer(answer.rewards, reasons, float(measured.cost), weights=weights)
     except (Exception, SystemExit) as error:
-        reason = f"the batch objective raised {describe(error)}"
-        return Answer.failed(len(designs), reason, broken=True)
+        return Answer.failed(count, f"the batch objective raised {describe(error)}", broken=True)
+
+
+def _within(seconds: float, call: Callable[[], _Found]) -> _Found | None:
+    """What a call gives, None if it takes longer: the thread that it runs in is then left behind."""
+    # Not a SimpleQueue, whose short timeouts may never end on a busy machine (a fault of CPython).
+    answers: queue.Queue[_Found] = queue.Queue()
+    threading.Thread(target=lambda: answers.put(call()), daemon=True, name=GUARDED).start()
+    try:
+        return answers.get(timeout=seconds)
+    except queue.Empty:
+        return None
 
 
 def _as_weights(given: Any, count: int) -> Floats:
@@ -236,13 +238,7 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {message}{where}"
 
 
-def split(outcomes: list[Outcome]) -> tuple[Floats, dict[int, str]]:
-    """Rewards float[n], NaN where there is none, and the reasons of those by row."""
-    reasons = {row: outcome for row, outcome in enumerate(outcomes) if isinstance(outcome, str)}
-    return np.array([math.nan if isinstance(o, str) else o for o in outcomes], dtype=np.float64), reasons
-
-
-def as_reward(value: Any) -> Outcome:
+def _as_reward(value: Any) -> Outcome:
     """A finite float, or what is wrong with what the objective returned."""
     if isinstance(value, (str, bytes)) or value is None:
         return f"returned {value!r} instead of a number"
@@ -259,17 +255,17 @@ def as_reward(value: Any) -> Outcome:
     return number if math.isfinite(number) else f"returned {number}"
 
 
-def as_rewards(given: Any, count: int) -> tuple[Floats, dict[int, str]]:
-    """Rewards float[count] from what a batch objective returned, and what is wrong with some of them."""
+def _as_answer(given: Any, count: int) -> Answer:
+    """What a batch objective returned for so many designs, with what is wrong with some of it."""
     if isinstance(given, np.ndarray) and given.dtype.kind in "fiub" and given.shape == (count,):
         rewards = given.astype(np.float64)
         bad = np.flatnonzero(~np.isfinite(rewards)).tolist()
-        return rewards, {row: f"returned {rewards[row]}" for row in bad}
+        return Answer(rewards, {row: f"returned {rewards[row]}" for row in bad})
     try:
         values = [] if isinstance(given, (str, bytes, Mapping, Set)) else list(given)
     except TypeError:
         values = []
     if len(values) != count:
         what = f"{len(values)} rewards" if values else repr(given)[:80]
-        return split([f"the batch objective returned {what} for {count} designs"] * count)
-    return split([as_reward(value) for value in values])
+        return Answer.failed(count, f"the batch objective returned {what} for {count} designs")
+    return Answer.of_outcomes([_as_reward(value) for value in values])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from discodso.base.checks import require
 from discodso.base.options import check_options, option
 
 _CONFIRMING_SHARE = 10  # a tenth of the calls
-LEAST_RACE = 4  # calls: two for each of two designs
+_LEAST_RACE = 4  # calls: two for each of two designs
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +44,12 @@ class Plan:
         if self.confirm_calls is not None:
             fits = self.confirm_calls < self.budget
             require("confirm_calls", self.confirm_calls, fits, f"below the budget, {self.budget}")
-            enough = self.confirm_calls == 0 or self.confirm_calls >= LEAST_RACE
-            require("confirm_calls", self.confirm_calls, enough, f"0, or at least {LEAST_RACE}")
+            enough = self.confirm_calls == 0 or self.confirm_calls >= _LEAST_RACE
+            require("confirm_calls", self.confirm_calls, enough, f"0, or at least {_LEAST_RACE}")
 
     def confirming_noise(self, noisy: bool) -> Plan:
         """With calls kept for the end of a noisy search, where the user has not said how many."""
         if self.confirm_calls is not None or not noisy:
             return self
         share = self.budget // _CONFIRMING_SHARE
-        return replace(self, confirm_calls=share if share >= LEAST_RACE else 0)
-
-    def with_limits(self, budget: int | None, time_limit: float | None) -> Plan:
-        """The same with another budget or time limit, where given."""
-        return replace(
-            self,
-            budget=self.budget if budget is None else budget,
-            time_limit=self.time_limit if time_limit is None else time_limit,
-        )
-
-    def to_record(self) -> dict[str, Any]:
-        """For settings.toml."""
-        return asdict(self)
+        return replace(self, confirm_calls=share if share >= _LEAST_RACE else 0)

@@ -1,35 +1,48 @@
-"""The race at the end of a run: its calls, which are counted apart, and what a checkpoint holds of it."""
+"""The end of a noisy search: its best designs are evaluated again, on fresh seeds, which choose the winner.
+
+The best of many noisy rewards is mostly a lucky one. So the best designs of a search race once more: each round
+evaluates all that are left equally often, and the better half goes on. Only these evaluations count, since the
+earlier ones have chosen the candidates; the mean of the winner is nearly free of luck.
+
+Calls of a race are counted and seeded apart from those of the search, which may go on behind it with a larger
+budget, and then goes as if there had been no race.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from discodso.base.arrays import Floats
 from discodso.disco.method import Resumable
-from discodso.run.confirmation import Confirmation
 from discodso.run.evaluation import Evaluation, Evaluator
 from discodso.run.history import HistoryRow
-from discodso.run.objective_calls import NOTHING_KNOWN, Answer
-from discodso.run.result import Failure, Ranking, Scored
+from discodso.run.objective_calls import NO_CALLS, NOTHING_KNOWN, Answer, Counts
+from discodso.run.result import CANDIDATES, Failure, Scored
 from discodso.space.design import DesignBatch
 from discodso.space.space import Space
 from discodso.space.state import State
 
 FAILURES_KEPT = 100
+_FIRST = 2  # evaluations for each in the first round, at least
 
 
 @dataclass(frozen=True)
 class Race:
-    """A confirmation within a run.
+    """A race between two rounds, and all that a checkpoint holds of it.
 
     Attributes:
-        state: of it.
+        candidates: as the search left them; those still in the race first.
+        fresh: for each what the race says of it, None before its first success.
+        racing: how many are left.
+        rounds: still to come.
+        calls: objective calls for these rounds.
         after: calls of the search before it.
-        counts: of its evaluator before the next round, with those of earlier races of a run that was made longer.
+        counts: before the next round, with those of earlier races of a run that was made longer.
         seconds: since the start of the run.
         rows: history of the rounds so far.
         failures: of the rounds so far.
@@ -37,33 +50,94 @@ class Race:
         objective: what an objective that remembers something does then; None for others.
     """
 
-    state: Confirmation
-    after: int
-    counts: Mapping[str, float]
+    candidates: tuple[Scored, ...]
+    fresh: tuple[Scored | None, ...]
+    racing: int
+    rounds: int
+    calls: int
+    after: int = 0
+    counts: Counts = NO_CALLS
     seconds: float = 0.0
     rows: tuple[HistoryRow, ...] = ()
     failures: tuple[Failure, ...] = ()
     known: Answer = NOTHING_KNOWN
     objective: State | None = None
 
+    def __post_init__(self) -> None:
+        count = len(self.candidates)
+        if len(self.fresh) != count or not 0 <= self.racing <= count or (self.rounds and not self.racing):
+            raise ValueError("a race whose numbers do not fit")
+        if self.rounds < 0 or self.calls < self.rounds * self.racing:
+            raise ValueError("a race with fewer calls than it needs")
+
+    @classmethod
+    def of(cls, ranked: Sequence[Scored], calls: int, after: int = 0, counts: Counts = NO_CALLS) -> Race:
+        """A race of the best of these designs, as many as so many objective calls in all are enough for."""
+        halvings = 0
+        while (count := 2 ** (halvings + 1)) <= min(CANDIDATES, len(ranked)) and (
+            _FIRST * count * (halvings + 1) <= calls
+        ):
+            halvings += 1
+        if not ranked or calls < _FIRST or (len(ranked) > 1 and not halvings):
+            return cls((), (), 0, 0, 0, after, counts)
+        count = 2**halvings
+        return cls(tuple(ranked[:count]), (None,) * count, count, max(1, halvings), calls, after, counts)
+
+    def batch(self, space: Space) -> DesignBatch | None:
+        """What to evaluate in the next round, None after the last."""
+        if not self.rounds:
+            return None
+        designs = [scored.design for scored in self.candidates[: self.racing]]
+        return replace(space.encode(designs * (self.calls // self.rounds // self.racing)), origin=space)
+
+    def told(self, rewards: Floats, weights: Floats | None) -> Race:
+        """After a round, or as much of it as there was: the answers to its batch.
+
+        Those not finite tell nothing. All designs are to have equally many, so answers beyond that are left out,
+        and all of a first round that is hardly begun.
+        """
+        equal = len(rewards) // self.racing
+        if equal < _FIRST and not self.ranked:
+            return self
+        rewards = rewards[: equal * self.racing]
+        evidence = np.ones(len(rewards)) if weights is None else weights
+        fresh = list(self.fresh)
+        for row in np.flatnonzero(np.isfinite(rewards)).tolist():
+            own = row % self.racing
+            found = self.candidates[own]
+            more = Scored(found.design, float(rewards[row]), found.call, float(evidence[row]))
+            before = fresh[own]
+            fresh[own] = more if before is None else before.joined(more)
+        order = sorted(range(self.racing), key=lambda row: _place(fresh[row]))
+        order += range(self.racing, len(fresh))
+        return replace(
+            self,
+            candidates=tuple(self.candidates[row] for row in order),
+            fresh=tuple(fresh[row] for row in order),
+            racing=max(1, self.racing // 2),
+            rounds=self.rounds - 1,
+            calls=self.calls - len(rewards),
+        )
+
     @property
-    def spent(self) -> dict[str, float]:
+    def ranked(self) -> tuple[Scored, ...]:
+        """The designs that the race has evaluated, by how far they came, with what it says of them."""
+        return tuple(scored for scored in self.fresh if scored is not None)
+
+    @property
+    def spent(self) -> Counts:
         """Counts with those of the unfinished round."""
-        return {
-            "calls": self.counts["calls"] + len(self.known.rewards),
-            "cost": self.counts["cost"] + self.known.cost,
-            "failure_count": self.counts["failure_count"] + len(self.known.reasons),
-        }
+        return self.counts + self.known.counts
 
     def to_state(self) -> State:
         """For a checkpoint."""
         data = {
-            "state": self.state.to_dict(),
-            "after": self.after,
-            "counts": dict(self.counts),
-            "seconds": self.seconds,
+            "candidates": [scored.to_dict() for scored in self.candidates],
+            "fresh": [None if scored is None else scored.to_dict() for scored in self.fresh],
+            **{key: getattr(self, key) for key in ("racing", "rounds", "calls", "after", "seconds")},
+            "counts": asdict(self.counts),
             "rows": [row.to_dict() for row in self.rows],
-            "failures": [failure.to_record() for failure in self.failures],
+            "failures": [failure.to_dict() for failure in self.failures],
         }
         own = State({}, data).with_part("known", self.known.to_state())
         return own if self.objective is None else own.with_part("objective", self.objective)
@@ -73,15 +147,20 @@ class Race:
         """Inverse of `to_state`; KeyError, TypeError, ValueError or AttributeError for anything else."""
         data = state.data
         return cls(
-            Confirmation.from_dict(data["state"]),
-            int(data["after"]),
-            {key: data["counts"][key] + 0 for key in ("calls", "cost", "failure_count")},
-            float(data["seconds"]),
-            tuple(HistoryRow.from_dict(row) for row in data["rows"]),
-            tuple(Failure.from_record(failure) for failure in data["failures"]),
-            Answer.from_state(state.part("known")),
-            state.part("objective") if "objective" in data else None,
+            candidates=tuple(Scored.from_dict(scored) for scored in data["candidates"]),
+            fresh=tuple(None if scored is None else Scored.from_dict(scored) for scored in data["fresh"]),
+            **{key: int(data[key]) for key in ("racing", "rounds", "calls", "after")},
+            counts=Counts.from_dict(data["counts"]),
+            seconds=float(data["seconds"]),
+            rows=tuple(HistoryRow.from_dict(row) for row in data["rows"]),
+            failures=tuple(Failure.from_dict(failure) for failure in data["failures"]),
+            known=Answer.from_state(state.part("known")),
+            objective=state.part("objective") if "objective" in data else None,
         )
+
+
+def _place(scored: Scored | None) -> tuple[float, ...]:
+    return (np.inf, 0, 0) if scored is None else (-scored.reward, len(scored.design), scored.call)
 
 
 class Confirmer:
@@ -103,41 +182,24 @@ class Confirmer:
         self.racing = False
 
     @property
-    def calls(self) -> int:
-        """Of all races so far."""
-        return self.evaluator.calls
-
-    @property
-    def spent(self) -> int:
-        """The same for a run that goes on, with calls whose answers are only kept."""
-        return self.calls if self.race is None else int(self.race.spent["calls"])
-
-    @property
-    def failures(self) -> tuple[Failure, ...]:
-        """Of the race, once it has begun."""
-        return self.race.failures if self.race is not None and self.racing else ()
+    def spent(self) -> Counts:
+        """Of all races so far, with calls whose answers are only kept."""
+        return self.evaluator.counts if self.race is None else self.race.spent
 
     def search_budget(self, budget: int) -> int:
         """What is not kept for the race, nor was spent on one before; where one has begun at least up to there."""
-        left = budget - self.kept_calls - self.spent
+        left = budget - self.kept_calls - self.spent.calls
         return left if self.race is None else max(left, self.race.after)
-
-    def leaders(self, ranking: Ranking, top: int) -> Ranking:
-        """The best designs: those of the race first, once it has told something."""
-        raced = self.race.state.ranked if self.race is not None and self.racing else ()
-        known = {scored.design for scored in raced}
-        others = (scored for scored in ranking.top if scored.design not in known)
-        return Ranking.of((*raced, *others)[:top])
 
     def numbered(self, evaluation: Evaluation) -> Evaluation:
         """A batch of the search with calls counted from the start of the run, races included.
 
         Leaves a race that lies behind; its failures come before those of the batch.
         """
-        before, race = self.calls, self.race
-        border = np.inf if race is None else race.after
+        before = self.evaluator.calls
+        border = np.inf if self.race is None else self.race.after
         behind = self.leave() if evaluation.calls.max(initial=0) > border else ()
-        raced = before, self.calls
+        raced = before, self.evaluator.calls
         if not any(raced):
             return evaluation
         own = (replace(f, call=f.call + raced[f.call > border]) for f in evaluation.failures)
@@ -146,48 +208,39 @@ class Confirmer:
 
     def leave(self) -> tuple[Failure, ...]:
         """The search goes on behind the race, whose calls stay counted; gives its failures."""
-        race, self.race = self.race, None
-        if race is None:
-            return ()
-        self.evaluator.take_counts(race.spent)
-        return race.failures
+        failures = () if self.race is None else self.race.failures
+        self.evaluator.counts, self.race = self.spent, None
+        return failures
 
     def start(self, ranked: Sequence[Scored], after: int, budget: int) -> Race:
         """Begin, or go on with the race that this search has begun before; any other was left."""
         if self.race is None:
-            calls = min(self.kept_calls, budget - after - self.calls)
-            self.race = Race(Confirmation.of(ranked, calls), after, self.evaluator.counts())
-        self.evaluator.take_counts(self.race.counts)
+            calls = min(self.kept_calls, budget - after - self.evaluator.calls)
+            self.race = Race.of(ranked, calls, after, self.evaluator.counts)
+        self.evaluator.counts = self.race.counts
         self.racing = True
         return self.race
-
-    def next_round(self, space: Space) -> DesignBatch | None:
-        """What to evaluate next, None after the last round."""
-        return None if self.race is None else self.race.state.batch(space)
 
     def round(
         self, designs: DesignBatch, started: float, out_of_time: Callable[[], bool], objective: Any
     ) -> tuple[Evaluation, Race | None]:
         """Evaluate a round, and the race to save in its place if it was cut short, to be finished later."""
         assert self.race is not None
-        race = self.race
-        begun = self.evaluator.begin(designs, 0 if out_of_time() else len(designs), race.known)
-        evaluation = self.evaluator.finish(begun, lambda _: out_of_time())
+        room = 0 if out_of_time() else None
+        evaluation = self.evaluator.evaluate(designs, lambda _: out_of_time(), self.race.known, room)
         race = replace(
-            race,
+            self.race,
             seconds=time.monotonic() - started,
             objective=objective.state() if isinstance(objective, Resumable) else None,
         )
-        failures = [replace(failure, call=race.after + failure.call) for failure in evaluation.failures]
+        failures = (replace(failure, call=race.after + failure.call) for failure in evaluation.failures)
         self.race = replace(
-            race,
-            state=race.state.told(evaluation.rewards, evaluation.answer.weights),
-            counts=self.evaluator.counts(),
+            race.told(evaluation.rewards, evaluation.answer.weights),
+            counts=self.evaluator.counts,
             failures=(*race.failures, *failures)[:FAILURES_KEPT],
             known=NOTHING_KNOWN,
         )
-        short = len(evaluation.rewards) < len(designs)
-        return evaluation, replace(race, known=evaluation.answer) if short else None
+        return evaluation, None if evaluation.complete else replace(race, known=evaluation.answer)
 
     def add(self, row: HistoryRow) -> None:
         """The history of a round."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from html import escape
@@ -20,6 +20,8 @@ from discodso.space.design import Design, DesignBatch
 
 Plot = Any  # `discodso.report.figures.Plot`
 __all__ = ["Failure", "HistoryRow", "Ranking", "Result", "Scored", "StopReason"]
+CANDIDATES = 32  # designs that a race at the end of a noisy search takes at most
+_REPEATS = 10  # evaluations of designs that had one already, to know how much they vary
 
 
 class StopReason(Enum):
@@ -89,14 +91,12 @@ class Scored:
     @classmethod
     def from_dict(cls, data: Any) -> Scored:
         """Inverse of `to_dict`; KeyError, TypeError or ValueError for anything else."""
-        if not isinstance(data, dict):
-            raise TypeError("a scored design is an object")
-        weight = data.get("weight", 1.0)  # older folders know none
-        numbers = float(data["reward"]), int(data["call"]), float(weight)
-        noise = int(data.get("evaluations", 1)), float(data.get("spread", 0.0))
-        if not (0 < numbers[-1] < math.inf and noise[0] >= 1 and 0 <= noise[1] < math.inf):
+        weight, spread = float(data["weight"]), float(data.get("spread", 0.0))
+        evaluations = int(data.get("evaluations", 1))
+        if not (0 < weight < math.inf and evaluations >= 1 and 0 <= spread < math.inf):
             raise ValueError("evidence of a scored design that cannot be")
-        return cls(Design.from_dict(data["design"]), *numbers, *noise)
+        design = Design.from_dict(data["design"])
+        return cls(design, float(data["reward"]), int(data["call"]), weight, evaluations, spread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +107,14 @@ class Failure:
     design: Design
     reason: str
 
-    def to_record(self) -> list[Any]:
-        """For a checkpoint."""
-        return [self.call, self.design.to_dict(), self.reason]
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"call": self.call, "reason": self.reason, "design": self.design.to_dict()}
 
     @classmethod
-    def from_record(cls, data: Any) -> Failure:
-        """Inverse of `to_record`; KeyError, TypeError or ValueError for anything else."""
-        call, design, reason = data
-        return cls(int(call), Design.from_dict(design), str(reason))
+    def from_dict(cls, data: Any) -> Failure:
+        """Inverse of `to_dict`; KeyError, TypeError or ValueError for anything else."""
+        return cls(int(data["call"]), Design.from_dict(data["design"]), str(data["reason"]))
 
 
 @dataclass(frozen=True, repr=False)
@@ -181,26 +180,24 @@ class Result:
     def _repr_html_(self) -> str:
         """The learning curve and the best designs, for notebooks."""
         rows = "".join(
-            f"<tr><td>{scored.reward_text()}</td><td>{scored.call}</td><td>{scored.design._repr_html_()}</td></tr>"
-            for scored in self.top[:5]
+            f"<tr><td>{scored.reward_text()}</td><td>{scored.call}</td><td>{_html(scored.design, place)}</td></tr>"
+            for place, scored in enumerate(self.top[:5])
         )
         table = f"<table><tr><th>reward</th><th>call</th><th>design</th></tr>{rows}</table>" if rows else ""
         failed = f", {self.failure_count} failed" if self.failure_count else ""
         words = escape(f"{self.calls} objective calls{failed}, {self.seconds:.1f} s: {self.sentence}")
         return f"<p>{words}</p>{self.plot_learning()._repr_svg_() if rows else ''}{table}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON: the best designs, the history and the stop reason."""
+    def to_dict(self, history: bool = True) -> dict[str, Any]:
+        """For JSON: the best designs, the stop reason, and the history unless it is not wanted."""
         return {
             "best": None if self.best is None else self.best.to_dict(),
             "top": [scored.to_dict() for scored in self.top],
-            "history": [row.to_dict() for row in self.history],
+            **({"history": [row.to_dict() for row in self.history]} if history else {}),
             "calls": self.calls,
             "cost": self.cost,
             "failure_count": self.failure_count,
-            "failures": [
-                {"call": f.call, "reason": f.reason, "design": f.design.to_dict()} for f in self.failures
-            ],
+            "failures": [failure.to_dict() for failure in self.failures],
             "stop": self.stop.name.lower(),
             "stop_sentence": self.stop.value,
             "detail": self.detail,
@@ -209,7 +206,9 @@ class Result:
         }
 
 
-_REPEATS = 10  # evaluations of designs that had one already, to know how much they vary
+def _html(design: Design, place: int) -> str:
+    """A design of a table; only the first tree is drawn."""
+    return escape(str(design)) if design.arities and place else design._repr_html_()
 
 
 def _figures() -> Any:
@@ -222,7 +221,8 @@ def _saved(plot: Plot, path: str | Path | None) -> Plot:
 
 
 class Ranking:
-    """The best distinct designs seen so far.
+    """The best distinct designs of a run so far: first those that a race on fresh seeds has put in order, once
+    there is one, then those of the search.
 
     At equal rewards the one with more evidence stands first, then the shorter, then the earlier.
 
@@ -230,49 +230,48 @@ class Ranking:
         size: how many to keep.
         noisy: whether evaluations of one design differ; its reward is then the mean of them, by weight. Else it is
             the one with the most evidence: with less of it a design may have been cut short.
-        cautious: rank by the mean less its standard error, as far as designs that were evaluated again tell how
-            much evaluations vary. Else those with a single lucky evaluation stand first.
+        cautious: a race is to follow. Candidates for it are kept, and ranked by the mean less its standard error,
+            as far as designs that were evaluated again tell how much evaluations vary. Else those with a single
+            lucky evaluation stand first.
+
+    Attributes:
+        candidates: those of the search alone, best first.
+        raced: those of the race.
     """
 
     def __init__(self, size: int, noisy: bool = False, cautious: bool = False) -> None:
-        self.size = size
-        self.noisy = noisy
-        self.cautious = cautious
-        self._scored: list[Scored] = []
+        self.candidates: list[Scored] = []
+        self.raced: tuple[Scored, ...] = ()
+        self._top = size
+        self._kept = max(size, CANDIDATES) if cautious else size
+        self._noisy = noisy
+        self._cautious = cautious
         self._spread, self._repeats = 0.0, 0  # of all designs that were evaluated again
-
-    @classmethod
-    def of(cls, scored: Sequence[Scored]) -> Ranking:
-        """Designs that stand in this order already."""
-        ranking = cls(len(scored), noisy=True)
-        ranking._scored = list(scored)
-        return ranking
 
     def add(self, designs: DesignBatch, rewards: Floats, calls: Ints, weights: Floats | None = None) -> None:
         """Take designs with their rewards and the numbers of the calls; non-finite rewards are passed over."""
-        full = len(self._scored) == self.size
         evidence = np.ones(len(rewards)) if weights is None else np.asarray(weights, np.float64)
         worth = rewards - np.sqrt(self._variance / evidence)
-        last = self._scored[-1] if full else None
+        last = self.candidates[-1] if len(self.candidates) == self._kept else None
         floor, longest = (-math.inf, 0) if last is None else (self._worth(last), len(last.design))
         lengths = designs.design_lengths()
         finite = np.isfinite(rewards)
         promising = finite & ((worth > floor) | ((worth == floor) & (lengths < longest)))
-        rows = np.flatnonzero(finite if self.noisy else promising)
-        known = {scored.design: scored for scored in self._scored}
+        rows = np.flatnonzero(finite if self._noisy else promising)
+        known = {scored.design: scored for scored in self.candidates}
         taken = 0
         for row in rows[np.lexsort((lengths[rows], -worth[rows]))].tolist():
             scored = Scored(designs[row], float(rewards[row]), int(calls[row]), float(evidence[row]))
             before = known.get(scored.design)
             if before is not None:
                 known[scored.design] = self._joined(before, scored)
-            elif promising[row] and taken < self.size:
+            elif promising[row] and taken < self._kept:
                 known[scored.design] = scored
                 taken += 1
-        self._scored = sorted(known.values(), key=self._place)[: self.size]
+        self.candidates = sorted(known.values(), key=self._place)[: self._kept]
 
     def _joined(self, before: Scored, more: Scored) -> Scored:
-        if not self.noisy:
+        if not self._noisy:
             return more if more.weight > before.weight else before
         both = before.joined(more)
         self._spread += both.spread - before.spread - more.spread
@@ -282,43 +281,43 @@ class Ranking:
     @property
     def _variance(self) -> float:
         """Of evaluations of one design, for a weight of 1; 0 where it plays no part or is not known."""
-        return self._spread / self._repeats if self.cautious and self._repeats else 0.0
+        return self._spread / self._repeats if self._cautious and self._repeats else 0.0
 
-    def _worth(self, scored: Scored) -> float:
-        return scored.reward - math.sqrt(self._variance / scored.weight)
+    def _worth(self, scored: Scored, errors: int = 1) -> float:
+        return scored.reward - errors * math.sqrt(self._variance / scored.weight)
 
     def _place(self, scored: Scored) -> tuple[float, ...]:
         return -self._worth(scored), -scored.weight, len(scored.design), scored.call
 
     def reaches(self, target: float) -> bool:
-        """Whether a design is as good as that; a cautious ranking goes by means of several evaluations only, two
-        standard errors below, and has to know how much evaluations vary."""
-        if not self.cautious:
-            return bool(self._scored) and self._scored[0].reward >= target
-        return self._repeats >= _REPEATS and any(
-            scored.evaluations > 1 and scored.reward - 2 * math.sqrt(self._variance / scored.weight) >= target
-            for scored in self._scored
-        )
+        """Whether the search has a design as good as that; a cautious ranking goes by means of several evaluations
+        only, two standard errors below, and has to know how much evaluations vary."""
+        if not self._cautious:
+            return bool(self.candidates) and self.candidates[0].reward >= target
+        known = [scored for scored in self.candidates if scored.evaluations > 1]
+        return self._repeats >= _REPEATS and any(self._worth(scored, 2) >= target for scored in known)
 
     def state(self) -> dict[str, Any]:
-        """For JSON."""
-        top = [scored.to_dict() for scored in self._scored]
+        """What the search has, for JSON."""
+        top = [scored.to_dict() for scored in self.candidates]
         return {"top": top, "spread": self._spread, "repeats": self._repeats}
 
     def restore(self, data: Any) -> None:
         """Inverse of `state`; KeyError, TypeError or ValueError for anything else."""
-        self._scored = [Scored.from_dict(scored) for scored in data["top"]]
+        self.candidates = [Scored.from_dict(scored) for scored in data["top"]]
         self._spread, self._repeats = float(data["spread"]), int(data["repeats"])
 
     def __iter__(self) -> Iterator[Scored]:
-        return iter(self._scored)
+        return iter(self.top)
 
     @property
     def best(self) -> Scored | None:
         """The best of all, None before the first success."""
-        return self._scored[0] if self._scored else None
+        return next(iter(self.top), None)
 
     @property
     def top(self) -> tuple[Scored, ...]:
         """Best first."""
-        return tuple(self._scored)
+        known = {scored.design for scored in self.raced}
+        others = (scored for scored in self.candidates if scored.design not in known)
+        return (*self.raced, *others)[: self._top]

@@ -8,32 +8,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
 from discodso.base.errors import DeclarationError, InvalidDesignError, SettingsError
 from discodso.base.options import check_options, is_optional, option
-from discodso.baselines.bayesian import BOSettings
-from discodso.baselines.decoupled import DecoupledSettings
-from discodso.baselines.genetic import GPSettings
-from discodso.baselines.methods import method_kind
-from discodso.baselines.random_search import RandomSettings
+from discodso.baselines.methods import METHODS, method_kind
 from discodso.disco.disco import DisCoSettings
-from discodso.disco.method import MethodSettings
+from discodso.disco.method import Method, MethodSettings
 from discodso.disco.presets import PRESETS, Preset
 from discodso.disco.presets import preset as named_preset
 from discodso.run.executors.kinds import KINDS as EXECUTORS
 from discodso.run.folder import read_settings
-from discodso.run.kinds import Kind, kind_named
+from discodso.run.kinds import Kind, kind_named, require_known
 from discodso.run.plan import Plan
 from discodso.space.design import Design
+from discodso.space.space import Space
 
-
-class Table(BaseModel):
-    """A table of a settings file: no other keys, and no other types, than declared."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True)
+_TABLES = ("task", "method", "run", "executor")
+_OTHER_NAMES = {("method", "N"): "batch_size"}  # of the paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,59 +44,16 @@ class ExecutorOptions:
 
 
 @dataclass(frozen=True)
-class PythonMethod:
-    """[method] of a run that began in Python with a method of one's own."""
+class OwnMethod:
+    """[method] of a run that began in Python with a method of one's own, which must be handed over again."""
 
-    name: str = "method"
+    name: str
 
-
-_SETTINGS_OF: dict[type[Table], type[Any]] = {}  # the dataclass behind a table
-
-
-def _table_of(settings: type[Any], kind: str | None = None, **replaced: Any) -> Any:
-    """A table with the fields of a dataclass, whose own checks apply when it is built.
-
-    Settings inside it are tables, too; where they may be None, `false` in a file stands for it.
-    """
-    hints = get_type_hints(settings)
-    own: dict[str, Any] = {} if kind is None else {"kind": (Literal[kind], kind)}
-    for each in fields(settings):
-        # A settings file can hold no functions and objects: such options are for Python only.
-        hint = getattr(settings, "IN_FILES", {}).get(each.name, hints[each.name])
-        if hint is None:
-            continue
-        default = each.default
-        if default is MISSING and each.default_factory is not MISSING:
-            default = Field(default_factory=each.default_factory)
-        inner = [part for part in (hint, *get_args(hint)) if is_dataclass(part)]
-        if len(inner) == 1 and each.name not in replaced:
-            table = _table_of(inner[0])  # type: ignore[arg-type]
-            optional = is_optional(hint)
-            own[each.name] = (table | Literal[False] | None, None) if optional else _nested(table)
-        else:
-            own[each.name] = replaced.get(each.name, (hint, ... if default is MISSING else default))
-    table = create_model(f"{settings.__name__}Table", __base__=Table, **own)
-    _SETTINGS_OF[table] = settings
-    return table
-
-
-def _nested(table: Any) -> Any:
-    return table, Field(default_factory=table)
-
-
-_METHODS: dict[str, Any] = {
-    "disco": _table_of(DisCoSettings, "disco"),
-    "random": _table_of(RandomSettings, "random"),
-    "decoupled-rl": _table_of(DecoupledSettings, "decoupled-rl", skeletons=_nested(_table_of(DisCoSettings))),
-    "decoupled-gp": _table_of(DecoupledSettings, "decoupled-gp", skeletons=_nested(_table_of(GPSettings))),
-    "gp": _table_of(GPSettings, "gp"),
-    "bo": _table_of(BOSettings, "bo"),
-    "python": _table_of(PythonMethod, "python"),
-}
-_RUN = _table_of(Plan, top=(int | None, None))
-_EXECUTOR = _table_of(ExecutorOptions)
-_TABLES = ("task", "method", "run", "executor")
-_OTHER_NAMES = {("method", "N"): "batch_size"}  # of the paper
+    def build(self, space: Space, seed: int | np.random.SeedSequence) -> Method:
+        """Tell the user so."""
+        raise SettingsError(
+            f"the run began with a method of one's own, {self.name}; hand it to resume as method=..."
+        )
 
 
 @dataclass(frozen=True)
@@ -143,7 +95,7 @@ class RunSettings:
             task = {"kind": "python", "name": getattr(self.task, "name", self.task.kind)}
         made = {
             "task": task,
-            "run": {**self.plan.to_record(), **({"initial_designs": first} if first else {})},
+            "run": {**asdict(self.plan), **({"initial_designs": first} if first else {})},
             "executor": asdict(self.executor),
         }
         if self.method is not None:
@@ -153,35 +105,42 @@ class RunSettings:
         return made
 
     def method_table(self, method: MethodSettings) -> dict[str, Any]:
-        """The table [method] for the method that is used: it names the preset if there is one."""
+        """The table [method] for the method that is used, with the name of its preset if it has one.
+
+        A method of one's own, or with proposers of one's own, is named only.
+        """
+        kind = method_kind(method)
+        if kind is None or getattr(method, "proposers", None):
+            return {"kind": "python", "name": getattr(method, "name", type(method).__name__)}
         named = self.is_preset or (self.method is None and not self.changes) or self.preset != "default"
-        return method_record(method, self.preset if named else None)
+        return {"kind": kind, **({"preset": self.preset} if named else {}), **_written(method)}
 
     def with_limits(self, budget: int | None, time_limit: float | None) -> RunSettings:
         """The same with another budget or time limit, where given."""
-        return replace(self, plan=self.plan.with_limits(budget, time_limit))
-
-
-def method_record(method: MethodSettings, preset: Preset | None = None) -> dict[str, Any]:
-    """A method as settings, with the name of its preset; one of one's own is named only."""
-    kind = method_kind(method)
-    own_proposers = isinstance(method, DisCoSettings) and bool(method.proposers)
-    if kind is None or own_proposers:
-        return {"kind": "python", "name": type(method).__name__}
-    named = {} if preset is None else {"preset": preset}
-    return {"kind": kind, **named, **_written(method)}
+        plan = self.plan if budget is None else replace(self.plan, budget=budget)
+        plan = plan if time_limit is None else replace(plan, time_limit=time_limit)
+        return replace(self, plan=plan)
 
 
 def _written(settings: Any) -> dict[str, Any]:
     """Settings as a file has them: `false` for a part that is None."""
     found: dict[str, Any] = {}
-    for name, value in asdict(settings).items():
-        own = getattr(settings, name)
-        if name != "proposers":
-            found[name] = _written(own) if is_dataclass(own) else value
-    hints = get_type_hints(type(settings))
-    parts = {name for name, hint in hints.items() if any(is_dataclass(part) for part in get_args(hint))}
-    return {name: False if value is None and name in parts else value for name, value in found.items()}
+    for name, hint in _settings_in_files(type(settings)).items():
+        value = getattr(settings, name)
+        off = value is None and bool(_parts(hint))
+        found[name] = False if off else _written(value) if is_dataclass(value) else value
+    return found
+
+
+def _settings_in_files(settings: type[Any]) -> dict[str, Any]:
+    """The type of each setting of a dataclass that a file can hold: no functions, no objects (see `IN_FILES`)."""
+    hints = get_type_hints(settings) | dict(getattr(settings, "IN_FILES", {}))
+    return {own.name: hints[own.name] for own in fields(settings) if hints[own.name] is not None}
+
+
+def _parts(hint: Any) -> list[type[Any]]:
+    """The dataclasses of settings among the values of a type: they are tables inside a table."""
+    return [part for part in (hint, *get_args(hint)) if is_dataclass(part)]  # type: ignore[misc]
 
 
 def read(path: Path, changes: Sequence[str] = ()) -> RunSettings:
@@ -194,7 +153,21 @@ def read(path: Path, changes: Sequence[str] = ()) -> RunSettings:
 def apply_changes(data: dict[str, Any], changes: Sequence[str]) -> None:
     """Apply changes of the form "table.key=value" to nested dictionaries."""
     for change in changes:
-        _apply(data, change)
+        key, equals, text = change.partition("=")
+        parts = [part.strip() for part in key.split(".")]
+        if not equals or len(parts) < 2 or not all(parts):
+            raise SettingsError(f"--set needs table.key=value, such as run.seed=3, got {change!r:.60}")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except (ValueError, RecursionError):
+            value = text.strip()  # a word without quotes
+        parts[-1] = _OTHER_NAMES.get((".".join(parts[:-1]), parts[-1]), parts[-1])
+        table: Any = data
+        for part in parts[:-1]:
+            table = table.setdefault(part, {})
+            if not isinstance(table, dict):
+                raise SettingsError(f"--set {key.strip()}: {part} is not a table")
+        table[parts[-1]] = value
 
 
 def parse(data: Mapping[str, Any], where: str = "settings") -> RunSettings:
@@ -209,15 +182,12 @@ def parse(data: Mapping[str, Any], where: str = "settings") -> RunSettings:
         if key not in data:
             raise SettingsError(f"{where}: the table [{key}] is missing")
     kind = kind_named(data["task"].get("kind"), f"{where}: task.kind")
-    model = _table_of(kind.options, kind.name)
-    task = _built(where, "task", _checked(where, "task", model, data["task"]))
-    given = {key: value for key, value in data["run"].items() if key != "initial_designs"}
-    run = _checked(where, "run", _RUN, given)
-    run = run if getattr(run, "top", None) else run.model_copy(update={"top": kind.top})
-    plan = _built(where, "run", run)
-    executor = _built(where, "executor", _checked(where, "executor", _EXECUTOR, data.get("executor", {})))
+    run = {"top": kind.top, **data["run"]}
+    first = run.pop("initial_designs", [])
+    task = _built(where, "task", kind.options, _without("kind", data["task"]))
+    plan = _built(where, "run", Plan, run)
+    executor = _built(where, "executor", ExecutorOptions, data.get("executor", {}))
     method, preset, changes = _method(where, data.get("method", {}))
-    first = data["run"].get("initial_designs", [])
     if not isinstance(first, list) or not all(isinstance(text, str) for text in first):
         raise SettingsError(f"{where}: run.initial_designs must be a list of designs as JSON texts")
     try:
@@ -235,102 +205,88 @@ def _method(where: str, data: Mapping[str, Any]) -> tuple[MethodSettings | None,
     if preset not in PRESETS:
         names = ", ".join(PRESETS)
         raise SettingsError(f"{where}: method.preset must be one of {names}, got {preset!r:.60}")
-    own = {key: value for key, value in data.items() if key != "preset"}
+    if kind == "python":
+        return OwnMethod(f"{data.get('name', 'method')!s:.60}"), preset, {}
+    own = _without("kind", _without("preset", data))
     if kind == "disco" and not _is_whole(own):
-        changes = {key: value for key, value in own.items() if key != "kind" and value != {}}
+        changes = {key: value for key, value in own.items() if value != {}}
         changed(named_preset(preset), changes, where)  # refuses what is no setting
         return None, preset, changes
-    if kind not in _METHODS:
-        choices = [choice for choice in _METHODS if choice != "python"]
-        close = get_close_matches(kind, choices, 1) if isinstance(kind, str) else []
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise SettingsError(
-            f"{where}: method.kind must be one of {', '.join(choices)}, got {kind!r:.60}{hint}"
-        )
-    built = _built(where, "method", _checked(where, "method", _METHODS[kind], own))
-    return None if isinstance(built, PythonMethod) else built, preset, {}
+    require_known(f"{where}: method.kind", kind, tuple(METHODS))
+    return changed(METHODS[kind], own, where), preset, {}
+
+
+def _without(key: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    return {other: value for other, value in table.items() if other != key}
 
 
 def _is_whole(table: Mapping[str, Any]) -> bool:
     """Whether a table has all settings of DisCo, as the folder of a run does; else they change a preset."""
-    return all(own.name in table for own in fields(DisCoSettings) if own.name != "proposers")
+    return all(name in table for name in _settings_in_files(DisCoSettings))
 
 
 def changed(base: Any, changes: Mapping[str, Any], where: str = "settings") -> Any:
-    """Settings of DisCo with other values for some of them, also of the tables inside it."""
-    if not changes:
-        return base
-    data = _merged(_written(base), _named(where, "method", changes))
-    return _built(where, "method", _checked(where, "method", _METHODS["disco"], data))
+    """Settings of a method with other values for some of them, also of the tables inside it."""
+    return _built(where, "method", type(base), changes, base) if changes else base
 
 
-def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A table with other values for some keys, also of the tables inside it."""
-    inner = {
-        key: _merged(base[key], value)
-        for key, value in changes.items()
-        if isinstance(value, Mapping) and isinstance(base.get(key), Mapping)
+def _built(where: str, place: str, settings: type[Any], table: Mapping[str, Any], base: Any = None) -> Any:
+    """Settings from a table.
+
+    Args:
+        where, place: the file, and where the table stands in it.
+        settings: a dataclass.
+        table: values of some of its fields, tables for those that are settings themselves.
+        base: has the values of the others; None for their defaults.
+    """
+    known = _settings_in_files(settings)
+    named = {_OTHER_NAMES.get((place, key), key): value for key, value in table.items()}
+    if len(named) < len(table):
+        raise SettingsError(f"{where}: {place} has a key and its other name; leave one of them out")
+    for key in named:
+        if key not in known:
+            raise SettingsError(f"{where}: {_unknown(key, place, tuple(known))}")
+    for own in fields(settings):
+        needed = base is None and own.default is MISSING and own.default_factory is MISSING
+        if needed and own.name not in named:
+            raise SettingsError(f"{where}: {place}.{own.name} is missing")
+    made = {
+        key: _value(where, f"{place}.{key}", known[key], value, getattr(base, key, None))
+        for key, value in named.items()
     }
-    return {**base, **changes, **inner}
-
-
-def _built(where: str, place: str, table: Table) -> Any:
-    """The settings that a table stands for, those inside it first."""
-    hints = get_type_hints(_SETTINGS_OF[type(table)])
-    known = {each.name for each in fields(_SETTINGS_OF[type(table)])}
-    own = {key: getattr(table, key) for key in type(table).model_fields if key in known}
-    for key, value in own.items():
-        if isinstance(value, Table):
-            own[key] = _built(where, f"{place}.{key}", value)
-        elif value is False and any(is_dataclass(part) for part in get_args(hints[key])):
-            own[key] = None  # a part of the method that is off
     try:
-        return _SETTINGS_OF[type(table)](**own)
+        return settings(**made) if base is None else replace(base, **made)
     except DeclarationError as error:
         raise SettingsError(f"{where}: {place}.{error}") from None
 
 
-def _checked(where: str, name: str, model: type[Table], data: Mapping[str, Any]) -> Table:
-    named = _named(where, name, data)
+def _value(where: str, place: str, hint: Any, value: Any, base: Any) -> Any:
+    """A value of a table, of this type; settings inside it where that is a dataclass, and None for `false`."""
+    parts = _parts(hint)
+    if not parts:
+        return _checked(where, place, hint, value)
+    if is_optional(hint) and (value is False or value is None):
+        return None
+    if not isinstance(value, Mapping):
+        raise SettingsError(f"{where}: {place} must be a table, got {value!r:.60}".replace("\n", " "))
+    return _built(where, place, parts[0] if base is None else type(base), value, base)
+
+
+def _checked(where: str, place: str, hint: Any, value: Any) -> Any:
+    """A plain value, of exactly this type."""
     try:
         # By way of JSON, where a list may become a tuple but a string never a number.
-        return model.model_validate_json(json.dumps(named, default=repr))
+        return TypeAdapter(hint).validate_json(json.dumps(value, default=repr), strict=True)
     except ValidationError as error:
-        raise SettingsError(f"{where}: {_first(error, name, model)}") from None
+        # Where a key may be one thing or another there is an error for each: that which went deepest was meant.
+        found = max(error.errors(include_url=False), key=lambda other: len(other["loc"]))
     except (ValueError, RecursionError, OverflowError) as error:
-        raise SettingsError(f"{where}: {name} cannot be read: {type(error).__name__}") from None
-
-
-def _named(where: str, name: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """A table with the names of settings in place of those of the paper."""
-    named = {_OTHER_NAMES.get((name, key), key): value for key, value in data.items()}
-    if len(named) < len(data):
-        raise SettingsError(f"{where}: {name} has a key and its other name; leave one of them out")
-    return named
-
-
-def _first(error: ValidationError, name: str, model: type[Table]) -> str:
-    """The first thing that is wrong, in a line."""
-    found = error.errors(include_url=False)
-    # Where a key may be one thing or another there is an error for each: that which went deepest was meant.
-    same = [other for other in found if other["loc"][:1] == found[0]["loc"][:1]]
-    return _said(max(same, key=lambda other: len(other["loc"])), name, model)
-
-
-def _said(found: Any, name: str, model: type[Table]) -> str:
-    place = [str(part) for part in found["loc"]]
-    key = ".".join((name, *place))
-    if found["type"] == "extra_forbidden":
-        owner: Any = model
-        for part in place[:-1]:
-            annotation: Any = owner.model_fields[part].annotation
-            tables = [a for a in get_args(annotation) if isinstance(a, type) and issubclass(a, Table)]
-            owner = tables[0] if tables else annotation
-        return _unknown(place[-1], ".".join((name, *place[:-1])), tuple(owner.model_fields))
+        raise SettingsError(f"{where}: {place} cannot be read: {type(error).__name__}") from None
+    key = ".".join((place, *(str(part) for part in found["loc"])))
     if found["type"] == "missing":
-        return f"{key} is missing"
-    message = found["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-    return f"{key} must be {message}, got {found['input']!r:.60}".replace("\n", " ")
+        raise SettingsError(f"{where}: {key} is missing")
+    message = found["msg"].removeprefix("Input should be ")
+    raise SettingsError(f"{where}: {key} must be {message}, got {found['input']!r:.60}".replace("\n", " "))
 
 
 def _unknown(key: str, table: str, known: Sequence[str]) -> str:
@@ -339,21 +295,3 @@ def _unknown(key: str, table: str, known: Sequence[str]) -> str:
     start = f"{table}." if table else ""
     hint = f"did you mean {start}{close[0]}?" if close else f"known are {', '.join(known)}"
     return f"{start}{key:.60} is not a setting; {hint}".replace("\n", " ")
-
-
-def _apply(data: dict[str, Any], change: str) -> None:
-    key, equals, text = change.partition("=")
-    parts = [part.strip() for part in key.split(".")]
-    if not equals or len(parts) < 2 or not all(parts):
-        raise SettingsError(f"--set needs table.key=value, such as run.seed=3, got {change!r:.60}")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):
-        value = text.strip()  # a word without quotes
-    parts[-1] = _OTHER_NAMES.get((".".join(parts[:-1]), parts[-1]), parts[-1])
-    table: Any = data
-    for part in parts[:-1]:
-        table = table.setdefault(part, {})
-        if not isinstance(table, dict):
-            raise SettingsError(f"--set {key.strip()}: {part} is not a table")
-    table[parts[-1]] = value

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from contextlib import ExitStack, closing
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,9 @@ from discodso.run.callbacks import Callbacks
 from discodso.run.evaluation import Evaluator
 from discodso.run.executors.dispatch import Executor
 from discodso.run.executors.kinds import make_executor
-from discodso.run.folder import SETTINGS, RunFolder, read_settings, require_run_folder, require_unused
+from discodso.run.folder import SETTINGS, RunFolder, require_run_folder, require_unused
 from discodso.run.kinds import Outcome, Prepared
-from discodso.run.loop import KIND, Loop, Pending
+from discodso.run.loop import Loop, Pending
 from discodso.run.plan import Plan
 from discodso.run.python_tasks import PythonOptions
 from discodso.run.race import Confirmer
@@ -68,6 +68,10 @@ def search(
     if method is not None and preset is not None:
         raise DeclarationError("give search a method or a preset, not both")
     require("task", task, isinstance(task, Task), "a Task")
+    if isinstance(initial_designs, Design):
+        raise DeclarationError(
+            "initial_designs must be a list of designs, got a single one; put it in a list"
+        )
     own = taken(Plan, plan)
     require_nothing_left("search", plan, Plan)
     settings = RunSettings(
@@ -75,7 +79,7 @@ def search(
         Plan(budget, **own),
         method,
         preset or "default",
-        initial_designs=_designs(initial_designs),
+        initial_designs=tuple(initial_designs or ()),
         given=task,
     )
     return start(settings, out=out, callback=callback, executor=executor).result
@@ -154,92 +158,63 @@ def start(
     with ExitStack() as stack:
         prepared = kind.prepare(settings, settings.given, stack)
         task = prepared.task
-        method = _method(settings, prepared, Path(out) if resume and out is not None else None)
+        method = _method(settings, prepared)
         own = settings.method is None and settings.preset != "paper"
         plan = prepared.plan.confirming_noise(task.noisy and own)
         if plan.confirm_calls and not task.noisy:
             raise DeclarationError(
                 "confirm_calls is for tasks whose rewards are noisy: stochastic=True and not repeatable"
             )
-        first = _encoded(task, settings.initial_designs)
+        pending, resumed, note = Pending(_encoded(task, settings.initial_designs)), False, ""
         if executor is None:
-            executor = _executor(settings, stack)
+            made = make_executor(**asdict(settings.executor))
+            executor = None if made is None else stack.enter_context(closing(made))
         if introduce is not None:
             introduce(prepared.introduction())
         loop = _loop(task, method, plan, callbacks, executor)
-        record = _record(settings, method, plan)
-        if out is None:
-            result = loop.execute(Pending(first))
-            return Outcome(result, task.space, prepared.finish(result, None))
-        if resume:
-            return _go_on(Path(out), loop, first, prepared, record)
-        with RunFolder.create(out, record) as folder:
+        record = settings.record()
+        record["run"]["confirm_calls"] = plan.confirm_calls  # as it was chosen, and so is the method
+        record["method"] = settings.method_table(method)
+        path: Path | None = None
+        if out is not None:
+            folder = RunFolder.reopen(out) if resume else RunFolder.create(out, record)
+            path = stack.enter_context(folder).path
             loop.write_to(folder)
-            result = loop.execute(Pending(first))
-            return Outcome(result, task.space, prepared.finish(result, folder.path))
-
-
-def _go_on(
-    path: Path, loop: Loop, first: DesignBatch | None, prepared: Prepared, record: dict[str, Any]
-) -> Outcome:
-    with RunFolder.reopen(path) as folder:
-        loop.write_to(folder)
-        resumed, note = checkpoint.is_there(folder.path), ""
-        if resumed:
-            state, note = checkpoint.load(folder.path, KIND)
-            pending = loop.restore(state)
-        else:  # killed before the first one
-            folder.take_history(0)
-            pending = Pending(first)
-        if loop.plan.budget < (spent := loop.spent(pending)):
-            raise CheckpointError(f"{path} has {spent} calls already; the budget must be at least that")
-        if note:
-            checkpoint.set_refused_aside(folder.path, KIND)
-        folder.write_settings(record)
+            if resume:
+                pending, resumed, note = _restored(loop, folder, pending)
+                folder.write_settings(record)
         result = loop.execute(pending, resumed)
-        return Outcome(result, loop.space, prepared.finish(result, folder.path), note)
+        return Outcome(result, task.space, prepared.finish(result, path), note)
 
 
-def _method(settings: RunSettings, prepared: Prepared, resumed: Path | None) -> MethodSettings:
+def _restored(loop: Loop, folder: RunFolder, pending: Pending) -> tuple[Pending, bool, str]:
+    """What a run that goes on has to do next, whether it has a checkpoint, and a sentence about a damaged one.
+
+    A run that was killed before its first checkpoint begins as it would have, with `pending`.
+    """
+    resumed, note = checkpoint.is_there(folder.path), ""
+    if resumed:
+        state, note = checkpoint.load(folder.path)
+        pending = loop.restore(state)
+    else:
+        folder.take_history(0)
+    if loop.plan.budget < (spent := loop.spent(pending)):
+        raise CheckpointError(f"{folder.path} has {spent} calls already; the budget must be at least that")
+    if note:
+        checkpoint.set_refused_aside(folder.path)
+    return pending, resumed, note
+
+
+def _method(settings: RunSettings, prepared: Prepared) -> MethodSettings:
     """The method that the settings ask for."""
     if settings.method is not None:
         buildable = callable(getattr(settings.method, "build", None))
         require("method", settings.method, buildable, "the settings of a method, such as DisCoSettings()")
         return settings.method
-    if resumed is not None:
-        table = read_settings(resumed / SETTINGS).get("method", {})
-        if isinstance(table, dict) and table.get("kind") == "python":
-            raise SettingsError(
-                f"{resumed} is of a run with a method of one's own; hand it to resume as method=..."
-            )
     if settings.changes and not isinstance(prepared.method, DisCoSettings):
         raise SettingsError("method has settings that the preset of this task does not have; name its kind")
     made: MethodSettings = changed(prepared.method, settings.changes)
     return made
-
-
-def _record(settings: RunSettings, method: MethodSettings, plan: Plan) -> dict[str, Any]:
-    """For the folder: all that was asked for, and the method and the share of the race that were chosen."""
-    record = settings.record()
-    record["run"]["confirm_calls"] = plan.confirm_calls
-    return {**record, "method": settings.method_table(method)}
-
-
-def _executor(settings: RunSettings, stack: ExitStack) -> Any:
-    options = settings.executor
-    executor = make_executor(options.kind, options.workers, options.address)
-    if executor is not None:
-        close: Callable[[], None] = executor.close
-        stack.callback(close)
-    return executor
-
-
-def _designs(given: Any) -> tuple[Design, ...]:
-    if isinstance(given, Design):
-        raise DeclarationError(
-            "initial_designs must be a list of designs, got a single one; put it in a list"
-        )
-    return tuple(given or ())
 
 
 def _encoded(task: Task, given: Sequence[Design]) -> DesignBatch | None:

@@ -35,20 +35,22 @@ def advance(
 ) -> int:
     """Append one token to every unfinished design and find the slot that comes next in pre-order.
 
-    The first eight arrays hold the designs themselves and are written in place, each cell once (`missing` and
-    `last_child` excepted, they describe the open end of the traversal). `slots` is int[8, B]: row, open slots,
-    parent position, sibling position, child index, depth, parent token, sibling token. Rows of `next_slots`
-    are filled for the designs that are still unfinished; their number is returned.
+    chosen_values is float[B, V]. The first eight arrays hold the designs themselves and are written in place, each
+    cell once (`missing` and `last_child` excepted, they describe the open end of the traversal). `slots` is
+    int[8, B]: row, open slots, parent position, sibling position, child index, depth, parent token, sibling token.
+    Rows of `next_slots` are filled for the designs that are still unfinished; their number is returned.
     """
     alive = 0
     for i in range(chosen.shape[0]):
         row, token = slots[0, i], chosen[i]
         parent, depth = slots[2, i], slots[5, i]
         tokens[row, position] = token
-        values[row, position] = chosen_values[i]
-        if not np.isnan(chosen_values[i]):
-            raw = np.log(chosen_values[i]) if log[token] else chosen_values[i]
-            coordinates[row, position] = (raw - offset[token]) / width[token]
+        for j in range(chosen_values.shape[1]):
+            value = chosen_values[i, j]
+            values[row, position, j] = value
+            if not np.isnan(value):
+                raw = np.log(value) if log[token, j] else value
+                coordinates[row, position, j] = (raw - offset[token, j]) / width[token, j]
         lengths[row] = position + 1
         open_slots = slots[1, i] - 1 + opens[token]
         parents[row, position] = parent
@@ -120,15 +122,16 @@ def decision_tree_bounds(
     rows: Ints,
     path: Ints,
     child_index: Ints,
-    parametrised: Bools,
+    decision: Bools,
     resolution: Floats,
     low: Floats,
     high: Floats,
 ) -> None:
     """Algorithm "Finding bounds for parameters in decision trees" of the appendix, from the root to the slot.
 
-    low[B, K] and high[B, K] hold the declared ranges on entry and the bounds of the next token on return.
-    A node of a path is a left child exactly if it directly follows its parent in pre-order.
+    low[B, K, V] and high[B, K, V] hold the declared ranges on entry and the bounds of the next token on return.
+    The threshold of a decision is the only value of its token. A node of a path is a left child exactly if it
+    directly follows its parent in pre-order.
     """
     for i in range(rows.shape[0]):
         row = rows[i]
@@ -137,41 +140,54 @@ def decision_tree_bounds(
             if at < 0:
                 break
             token = tokens[row, at]
-            if not parametrised[token]:
+            if not decision[token]:
                 continue
             below = path[i, level + 1] if level + 1 < path.shape[1] else -1
             left = below == at + 1 if below >= 0 else child_index[i] == 0
-            h = resolution[token]
+            h, threshold = resolution[token], values[row, at, 0]
             if left:
-                high[i, token] = values[row, at] - h
-                if high[i, token] - low[i, token] < h:
-                    high[i, token] = low[i, token] + h / 2
+                high[i, token, 0] = threshold - h
+                if high[i, token, 0] - low[i, token, 0] < h:
+                    high[i, token, 0] = low[i, token, 0] + h / 2
             else:
-                low[i, token] = values[row, at] + h
-                if high[i, token] - low[i, token] < h:
-                    low[i, token] = high[i, token] - h / 2
+                low[i, token, 0] = threshold + h
+                if high[i, token, 0] - low[i, token, 0] < h:
+                    low[i, token, 0] = high[i, token, 0] - h / 2
 
 
 @njit(cache=True)
-def fill_inputs(ids: Ints, coordinates: Floats, width: int, limit: float, inputs: Singles) -> None:
-    """Write one-hot tokens and their coordinates into inputs[N, S * (K + 1)], which must be zero.
+def fill_inputs(
+    ids: Ints, z: Floats, width: int, feature: Ints, options: Ints, limit: float, inputs: Singles
+) -> None:
+    """Write one-hot tokens and their values into inputs[N, S * width], which must be zero.
 
-    ids[S, N] has -1 where there is no such token; coordinates[S, N] are clipped to +-limit.
+    ids[S, N] has -1 where there is no such token; its values are z[S, N, V]. feature[K, V] says where a value
+    stands behind the tokens, -1 for none: a coordinate, clipped to +-limit, or one of options[K, V] places. Each
+    of the S tokens has `width` inputs.
     """
+    count = feature.shape[0]
     for s in range(ids.shape[0]):
-        start = s * (width + 1)
+        first = s * width
         for n in range(ids.shape[1]):
             token = ids[s, n]
-            if token >= 0:
-                inputs[n, start + token] = 1.0
-                inputs[n, start + width] = min(max(coordinates[s, n], -limit), limit)
+            if token < 0:
+                continue
+            inputs[n, first + token] = 1.0
+            for j in range(feature.shape[1]):
+                at = feature[token, j]
+                if at < 0:
+                    continue
+                if options[token, j] == 0:
+                    inputs[n, first + count + at] = min(max(z[s, n, j], -limit), limit)
+                elif z[s, n, j] >= 0:
+                    inputs[n, first + count + at + int(z[s, n, j])] = 1.0
 
 
 @njit(cache=True)
 def neighbours(
     tokens: Ints, coordinates: Floats, slots: Ints, position: int, which: Ints, ids: Ints, z: Floats
 ) -> None:
-    """Tokens and coordinates beside the next slot: ids[S, B] and z[S, B].
+    """Tokens and coordinates beside the next slot: ids[S, B] and z[S, B, V].
 
     `which` says for each of the S neighbours what it is: 0 the previous token, 1 the parent, 2 the sibling.
     """
@@ -179,7 +195,8 @@ def neighbours(
         for i in range(slots.shape[1]):
             at = position - 1 if which[s] == 0 else slots[1 + which[s], i]
             ids[s, i] = tokens[slots[0, i], at] if at >= 0 else -1
-            z[s, i] = coordinates[slots[0, i], at] if at >= 0 else 0.0
+            for j in range(z.shape[2]):
+                z[s, i, j] = coordinates[slots[0, i], at, j] if at >= 0 else 0.0
 
 
 @njit(cache=True)
@@ -213,3 +230,14 @@ def draw_tokens(
         chosen[i] = token
         log_prob[i] = np.log(weights[token] / total)
     return -1
+
+
+@njit(cache=True)
+def run_automaton(tokens: Ints, rows: Ints, position: int, following: Ints, states: Ints) -> None:
+    """Walk an automaton, following[S, K], along the tokens before a position; -1 after a step that it has not."""
+    for i in range(rows.shape[0]):
+        state = 0
+        for at in range(position):
+            if state >= 0:
+                state = following[state, tokens[rows[i], at]]
+        states[i] = state

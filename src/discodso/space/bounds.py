@@ -1,25 +1,28 @@
 """Which interval a prefix allows the value of each parametrised token.
 
 A bound of one's own is one small class with one vectorised method from a prefix to low[B, K], high[B, K] in the
-units of the values. Begin with `prefix.library.low` and `prefix.library.high`, the declared ranges. A token
-whose interval is narrower than `min_width` is forbidden.
+units of the values; [B, K, V] where some token carries more than one value (`library.place` finds the place of a
+value). Begin with `prefix.library.low` and `prefix.library.high`, the declared ranges. A token whose interval is
+narrower than `min_width`, or holds no integer where it needs one, is forbidden.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from discodso.base.arrays import Floats
+from discodso.base.arrays import Bools, Floats
 from discodso.base.checks import require, require_number
 from discodso.base.errors import DeclarationError
 from discodso.space import _kernels
 from discodso.space.constraints import Rule
 from discodso.space.prefix import Prefix
 from discodso.space.tokens import Grammar, Library
+from discodso.space.values import Real
 
 
 class Bounds(Rule):
@@ -27,11 +30,12 @@ class Bounds(Rule):
 
     @abstractmethod
     def interval(self, prefix: Prefix) -> tuple[Floats, Floats]:
-        """low[B, K] and high[B, K], NaN for discrete tokens. The prefix must not be changed."""
+        """low[B, K] and high[B, K], NaN for discrete tokens; [B, K, V] where some token carries more than one
+        value. The prefix must not be changed."""
 
     def min_width(self, library: Library) -> Floats:
-        """float[K], intervals narrower than this forbid their token; NaN or 0 for no such limit."""
-        return np.zeros(len(library))
+        """float[K], or float[K, V]: intervals narrower than this forbid their token; NaN or 0 for no limit."""
+        return np.zeros(library.low.shape)
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,9 @@ class FixedRanges(Bounds):
 
     def interval(self, prefix: Prefix) -> tuple[Floats, Floats]:
         """See `Bounds.interval`."""
-        shape = (len(prefix), len(prefix.library))
-        return np.broadcast_to(prefix.library.low, shape), np.broadcast_to(prefix.library.high, shape)
+        library = prefix.library
+        shape = (len(prefix), *library.low.shape)
+        return np.broadcast_to(library.low, shape), np.broadcast_to(library.high, shape)
 
 
 @dataclass(frozen=True)
@@ -51,9 +56,10 @@ class DecisionTreeBounds(Bounds):
     """Bounds on thresholds that the decisions above leave open (appendix, "Finding bounds for parameters in
     decision trees").
 
-    A parametrised token of arity 2 is a decision "x < beta": below its left child x stays under beta, below its
-    right child above it. Values keep a distance h from those of the ancestors, and a feature whose interval
-    has become narrower than h is not split again.
+    A token of arity 2 with one real number is a decision "x < beta": below its left child x stays under beta,
+    below its right child above it. Thresholds keep a distance h from those of the ancestors, and a feature whose
+    interval has become narrower than h is not split again. Leaves may carry any values, and so may tokens of arity
+    2 with several values: these are other decisions, which neither are bounded nor bound.
 
     Args:
         resolution: h, as a share of the declared range if `relative`, else in the units of the value.
@@ -81,39 +87,59 @@ class DecisionTreeBounds(Bounds):
         if grammar.chain:
             raise DeclarationError("DecisionTreeBounds needs a space of shape Tree")
         for token in library.tokens:
-            if token.parametrised and token.arity != 2:
+            values = [value for _, value in token.values]
+            decision = token.arity == 2 and len(values) == 1 and isinstance(values[0], Real)
+            if values and token.arity and not decision and not (token.arity == 2 and len(values) > 1):
                 raise DeclarationError(
-                    f"DecisionTreeBounds takes parametrised tokens for decisions of arity 2, "
-                    f"but {token.name!r} has arity {token.arity}"
+                    f"DecisionTreeBounds takes tokens of arity 2 with one real number or several values for "
+                    f"decisions, but {token.name!r} has arity {token.arity} and {len(values)} values"
                 )
-            if self.relative and token.range is not None and not np.all(np.isfinite(token.range)):
+            if self.relative and decision and not math.isfinite(values[0].high - values[0].low):
                 raise DeclarationError(
                     f"DecisionTreeBounds: the range of {token.name!r} is infinite; give it finite ends, "
                     "or set relative=False and a resolution in its units"
                 )
 
     def min_width(self, library: Library) -> Floats:
-        """float[K], the resolution h of each token."""
+        """The resolution h of each decision, 0 for leaves."""
+        widths = np.zeros((len(library), library.slots))
+        widths[:, 0] = np.where(_decisions(library), self._resolution(library), np.nan)
+        narrow: Floats = library.narrow(np.where(library.numeric | (library.slots == 1), widths, 0.0))
+        return narrow
+
+    def _resolution(self, library: Library) -> Floats:
+        """float[K]."""
         h = np.full(len(library), float(self.resolution))
         for name, value in dict(self.resolutions).items():
             h[library.id(name)] = value
-        return (
-            h * (library.high - library.low) if self.relative else np.where(library.parametrised, h, np.nan)
-        )
+        if not self.relative:
+            return h
+        resolution: Floats = h * (library.wide(library.high) - library.wide(library.low))[:, 0]
+        return resolution
 
     def interval(self, prefix: Prefix) -> tuple[Floats, Floats]:
         """See `Bounds.interval`."""
         library, t = prefix.library, prefix.traversals
-        low, high = np.tile(library.low, (len(prefix), 1)), np.tile(library.high, (len(prefix), 1))
+        shape = (len(prefix), len(library), library.slots)
+        low, high = (
+            np.array(np.broadcast_to(library.wide(ends), shape)) for ends in (library.low, library.high)
+        )
         _kernels.decision_tree_bounds(
             t.tokens,
             t.values,
             prefix.rows,
             prefix.path,
             prefix.child_index,
-            library.parametrised,
-            self.min_width(library),
+            _decisions(library),
+            self._resolution(library),
             low,
             high,
         )
-        return low, high
+        return library.narrow(low), library.narrow(high)
+
+
+def _decisions(library: Library) -> Bools:
+    """bool[K], tokens that are decisions "x < beta"."""
+    single = np.array([len(token.values) == 1 for token in library.tokens])
+    found: Bools = single & (library.arity == 2)
+    return found

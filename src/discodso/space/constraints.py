@@ -17,8 +17,8 @@ a token is the token before it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -27,6 +27,7 @@ import numpy as np
 from discodso.base.arrays import Bools, Floats, Ints
 from discodso.base.checks import require_integer, require_number
 from discodso.base.errors import DeclarationError
+from discodso.space.design import Design
 from discodso.space.prefix import Prefix
 from discodso.space.tokens import Grammar, Library
 
@@ -66,6 +67,51 @@ class Constraint(Rule):
     def forbidden(self, prefix: Prefix) -> Bools:
         """bool[B, K], True where the token may not fill the next slot. The prefix must not be changed."""
 
+    def forbidden_options(self, prefix: Prefix) -> Mapping[tuple[str, str], Bools]:
+        """By token and name of a `Choice` that it carries: bool[B, n], True where the next token, if it is that
+        one, may not have the option. A token with no option left is forbidden. None are by default."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Where(Constraint):
+    """A condition on finished designs, for what no rule on prefixes can say: `Where(lambda design: ...)`.
+
+    A design that fails it is drawn again and costs no call; the history counts these. A rule that looks ahead is
+    better wherever there is one: a condition that few designs meet takes long.
+
+    Args:
+        predicate: from a `Design` to True or False.
+        called: its name in messages; that of the function by default.
+    """
+
+    sees_values = False
+
+    predicate: Callable[[Design], bool]
+    called: str = ""
+
+    def __post_init__(self) -> None:
+        if not callable(self.predicate):
+            raise DeclarationError(f"Where needs a function of a design, got {self.predicate!r:.80}")
+
+    @property
+    def name(self) -> str:
+        """How errors and reports call it."""
+        return f"Where({self.called or getattr(self.predicate, '__name__', 'predicate')})"
+
+    def forbidden(self, prefix: Prefix) -> Bools:
+        """See `Constraint.forbidden`."""
+        return prefix.forbid_nothing()
+
+    def accepts(self, design: Design) -> bool:
+        """Whether a finished design meets the condition."""
+        try:
+            return bool(self.predicate(design))
+        except Exception as error:
+            raise DeclarationError(
+                f"{self.name} raised {type(error).__name__} for {design}: {error}"
+            ) from error
+
 
 class Prior(Rule):
     """A soft rule: a number added to the logits before sampling, and before scoring."""
@@ -75,7 +121,23 @@ class Prior(Rule):
         """float[B, K], finite."""
 
 
-def _names(given: Names) -> tuple[str, ...]:
+class _AboutTokens(Constraint):
+    """A constraint about named tokens: a dataclass whose fields hold names, or pairs of names."""
+
+    def __post_init__(self) -> None:
+        for own in fields(self):  # type: ignore[arg-type]
+            given = getattr(self, own.name)
+            object.__setattr__(self, own.name, _pairs(given) if own.name == "pairs" else names_of(given))
+
+    def check(self, library: Library, grammar: Grammar) -> None:
+        """See `Rule.check`."""
+        for own in fields(self):  # type: ignore[arg-type]
+            for item in getattr(self, own.name):
+                library.ids((item,) if isinstance(item, str) else item)
+
+
+def names_of(given: Names) -> tuple[str, ...]:
+    """Names of tokens, of which there must be one at least."""
     if isinstance(given, str):
         return (given,)
     names = tuple(given) if isinstance(given, Iterable) else (given,)
@@ -223,7 +285,7 @@ class Repeat(Constraint):
     at_most: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tokens", _names(self.tokens))
+        object.__setattr__(self, "tokens", names_of(self.tokens))
         require_integer("Repeat: at_least", self.at_least, 0)
         if self.at_most is not None:
             require_integer("Repeat: at_most", self.at_most, self.at_least)
@@ -251,19 +313,12 @@ def Required(tokens: Names) -> Repeat:
 
 
 @dataclass(frozen=True)
-class NoNesting(Constraint):
+class NoNesting(_AboutTokens):
     """No token of the family stands below another of it: the paper's trigonometry rule."""
 
     sees_values = False
 
     tokens: Names
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "tokens", _names(self.tokens))
-
-    def check(self, library: Library, grammar: Grammar) -> None:
-        """See `Rule.check`."""
-        library.ids(self.tokens)
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""
@@ -272,21 +327,13 @@ class NoNesting(Constraint):
 
 
 @dataclass(frozen=True)
-class ForbiddenChild(Constraint):
+class ForbiddenChild(_AboutTokens):
     """None of `children` is a child of any of `parents`; in a sequence, none directly follows one."""
 
     sees_values = False
 
     parents: Names
     children: Names
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "parents", _names(self.parents))
-        object.__setattr__(self, "children", _names(self.children))
-
-    def check(self, library: Library, grammar: Grammar) -> None:
-        """See `Rule.check`."""
-        library.ids(self.parents), library.ids(self.children)
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""
@@ -295,21 +342,13 @@ class ForbiddenChild(Constraint):
 
 
 @dataclass(frozen=True)
-class ForbiddenDescendant(Constraint):
+class ForbiddenDescendant(_AboutTokens):
     """None of `descendants` stands anywhere below any of `ancestors`; in a sequence, anywhere after one."""
 
     sees_values = False
 
     ancestors: Names
     descendants: Names
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ancestors", _names(self.ancestors))
-        object.__setattr__(self, "descendants", _names(self.descendants))
-
-    def check(self, library: Library, grammar: Grammar) -> None:
-        """See `Rule.check`."""
-        library.ids(self.ancestors), library.ids(self.descendants)
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""
@@ -319,20 +358,17 @@ class ForbiddenDescendant(Constraint):
 
 
 @dataclass(frozen=True)
-class ForbiddenSiblings(Constraint):
+class ForbiddenSiblings(_AboutTokens):
     """The two tokens of a pair are never neighbouring children of one parent, in either order."""
 
     sees_values = False
 
     pairs: Iterable[Sequence[str]]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "pairs", _pairs(self.pairs))
-
     def check(self, library: Library, grammar: Grammar) -> None:
         """See `Rule.check`."""
         _needs_tree(grammar)
-        library.ids(name for pair in self.pairs for name in pair)
+        super().check(library, grammar)
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""
@@ -341,19 +377,12 @@ class ForbiddenSiblings(Constraint):
 
 
 @dataclass(frozen=True)
-class InversePairs(Constraint):
+class InversePairs(_AboutTokens):
     """Neither token of a pair is the child of the other: exp(log(x)) and log(exp(x)) are both x."""
 
     sees_values = False
 
     pairs: Iterable[Sequence[str]]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "pairs", _pairs(self.pairs))
-
-    def check(self, library: Library, grammar: Grammar) -> None:
-        """See `Rule.check`."""
-        library.ids(name for pair in self.pairs for name in pair)
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""

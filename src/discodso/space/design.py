@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from html import escape
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,82 @@ import numpy as np
 from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import is_number
 from discodso.base.errors import InvalidDesignError
-from discodso.space.tokens import Library
+from discodso.space.tokens import VALUE, Library
+from discodso.space.values import Values
+
+# What a token carries: nothing, one value without its name, or values by name.
+Entry = float | int | Values | None
+
+
+class Part:
+    """One token of a design with its values: `part.name`, and `part.C` or `part["C"]` for the value C.
+
+    It is also a pair: `name, value = part`. The value is None for a token that carries none, the value itself
+    where it carries one, and a mapping where it carries more.
+    """
+
+    __slots__ = ("_entry", "name")
+
+    def __init__(self, name: str, entry: Entry) -> None:
+        self.name = name
+        self._entry = entry
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """All values by name; a number without a name is called "value"."""
+        entry = self._entry
+        return entry if isinstance(entry, Values) else {} if entry is None else {VALUE: entry}
+
+    def __iter__(self) -> Iterator[Any]:
+        entry = self._entry
+        yield self.name
+        yield next(iter(entry.values())) if isinstance(entry, Values) and len(entry) == 1 else entry
+
+    def __len__(self) -> int:
+        return 2
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, (Part, tuple)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            return tuple(self)[key]
+        if key not in self.values:
+            raise KeyError(self._missing(key))
+        return self.values[key]
+
+    def __getattr__(self, key: str) -> Any:
+        if key.startswith("_") or key not in self.values:
+            raise AttributeError(self._missing(key) if not key.startswith("_") else key)
+        return self.values[key]
+
+    def _missing(self, key: str) -> str:
+        has = f"it has {', '.join(self.values)}" if self.values else "it carries none"
+        return f"{self.name} has no value {key!r}; {has}"
+
+    def __repr__(self) -> str:
+        return format_token(self.name, self._entry)
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """One design: token names in order, and a value where the token carries one.
+    """One design: token names in order, and the values of those that carry some. Iterating gives its `Part`s.
 
     Designs compare and hash by content. The end token of an open sequence is not part of it.
+
+    Attributes:
+        tokens: names.
+        values: for each token None, a number where its value has no name, or a mapping from names to values.
+        arities: of a tree how many children each token has, by name. Designs that come from a space know it; it is
+            None for sequences, after `Design.of` and from JSON. No part of the content.
     """
 
     tokens: tuple[str, ...]
-    values: tuple[float | None, ...]
+    values: tuple[Any, ...]
+    arities: Mapping[str, int] | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for key in ("tokens", "values"):
@@ -35,21 +100,27 @@ class Design:
                 f"a design needs one value (or None) for each token, got {len(self.tokens)} tokens "
                 f"and {len(self.values)} values"
             )
-        for name, value in zip(self.tokens, self.values, strict=True):
+        for name in self.tokens:
             if not isinstance(name, str):
                 raise InvalidDesignError(f"tokens of a design are names, got {name!r:.80}")
-            if value is not None and not is_number(value):
-                raise InvalidDesignError(f"the value of {name!r} must be a finite number, got {value!r:.80}")
+        entries = tuple(map(_entry, self.tokens, self.values))
         object.__setattr__(self, "tokens", tuple(self.tokens))
-        object.__setattr__(self, "values", tuple(None if v is None else float(v) for v in self.values))
+        object.__setattr__(self, "values", entries)
+        object.__setattr__(self, "arities", None)
 
     @classmethod
-    def of(cls, *items: str | tuple[str, float]) -> Design:
-        """Build a design from names and (name, value) pairs: `Design.of("add", "x", ("const", 3.14))`."""
-        pairs: list[tuple[str, float | None]] = []
+    def of(cls, *items: str | Part | tuple[str, Any]) -> Design:
+        """Build a design from names and pairs of a name and values.
+
+        Example:
+            `Design.of("add", "x", ("const", 3.14))`, `Design.of("scaler", ("svc", {"C": 1.2, "gamma": 0.03}))`
+        """
+        pairs: list[tuple[str, Any]] = []
         for item in items:
             if isinstance(item, str):
                 pairs.append((item, None))
+            elif isinstance(item, Part):
+                pairs.append((item.name, item._entry))
             elif isinstance(item, tuple) and len(item) == 2:
                 pairs.append(item)
             else:
@@ -57,42 +128,70 @@ class Design:
         return cls(tuple(name for name, _ in pairs), tuple(value for _, value in pairs))
 
     @classmethod
-    def trusted(cls, tokens: tuple[str, ...], values: tuple[float | None, ...]) -> Design:
+    def trusted(
+        cls, tokens: tuple[str, ...], values: tuple[Entry, ...], arities: Mapping[str, int] | None = None
+    ) -> Design:
         """A design from parts that are known to be right, without checks: for the inside of loops."""
         design = object.__new__(cls)
         object.__setattr__(design, "tokens", tokens)
         object.__setattr__(design, "values", values)
+        object.__setattr__(design, "arities", arities)
         return design
+
+    def as_tree(self, arities: Mapping[str, int] | None) -> Design:
+        """The same design, which knows how many children its tokens have."""
+        return Design.trusted(self.tokens, self.values, arities)
+
+    @property
+    def children(self) -> tuple[tuple[int, ...], ...] | None:
+        """The places of the children of each token; None unless it is known to be a whole tree."""
+        found: list[tuple[int, ...]] = []
+        waiting: list[int] = []  # roots of the subtrees to the right, the next one last
+        for place in reversed(range(len(self) if self.arities else 0)):
+            arity = self.arities.get(self.tokens[place], 0) if self.arities else 0
+            if arity > len(waiting):
+                return None
+            found.append(tuple(waiting.pop() for _ in range(arity)))
+            waiting.append(place)
+        return tuple(reversed(found)) if len(waiting) == 1 else None
 
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def __iter__(self) -> Iterator[tuple[str, float | None]]:
-        return iter(zip(self.tokens, self.values, strict=True))
+    def __iter__(self) -> Iterator[Part]:
+        return map(Part, self.tokens, self.values)
+
+    def __getitem__(self, position: int) -> Part:
+        return Part(self.tokens[position], self.values[position])
 
     def __str__(self) -> str:
-        inner = ", ".join(format_token(name, value) for name, value in self)
-        return f"⟨{inner}⟩"
+        if self.arities and self.children is not None:  # the beginning of a tree is a traversal
+            return nested(self, self.arities)
+        return f"⟨{', '.join(map(format_token, self.tokens, self.values))}⟩"
 
     def _repr_html_(self) -> str:
-        """One box for each token, its value below, for notebooks."""
+        """A tree drawn, else one box for each token, its values below, for notebooks."""
+        drawn = import_module("discodso.report.trees").svg(self) if self.arities else None
+        if drawn is not None:
+            return f'<div role="img" aria-label="{escape(str(self))}" style="overflow-x:auto">{drawn}</div>'
         box = "display:inline-block;border:1px solid #8888;border-radius:4px;padding:1px 6px;margin:1px"
         parts = [
             f'<span style="{box}">{escape(name)}'
-            + ("" if value is None else f"<br><small>{value:.5g}</small>")
+            + "".join(f"<br><small>{escape(text)}</small>" for text in value_texts(entry, ".5g"))
             + "</span>"
-            for name, value in self
+            for name, entry in zip(self.tokens, self.values, strict=True)
         ]
         return f"<div>{''.join(parts)}</div>"
 
     @property
     def skeleton(self) -> tuple[str, ...]:
-        """The discrete part, tau_d in the paper."""
+        """The tokens without their values."""
         return self.tokens
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary that JSON keeps without loss."""
-        return {"tokens": list(self.tokens), "values": list(self.values)}
+        values = [dict(entry) if isinstance(entry, Values) else entry for entry in self.values]
+        return {"tokens": list(self.tokens), "values": values}
 
     def to_json(self) -> str:
         """The design as one line of JSON; `from_json` gives an equal design back."""
@@ -107,7 +206,7 @@ class Design:
         if not isinstance(tokens, list) or not all(isinstance(name, str) for name in tokens):
             raise InvalidDesignError("'tokens' of a design must be a list of strings")
         if not isinstance(values, list):
-            raise InvalidDesignError("'values' of a design must be a list of numbers and nulls")
+            raise InvalidDesignError("'values' of a design must be a list of numbers, objects and nulls")
         return cls(tuple(tokens), tuple(values))
 
     @classmethod
@@ -120,9 +219,47 @@ class Design:
         return cls.from_dict(data)
 
 
-def format_token(name: str, value: float | None) -> str:
-    """`name` or `name(value)`, the value with six significant digits."""
-    return name if value is None else f"{name}({value:.6g})"
+def _entry(name: str, given: Any) -> Entry:
+    """What a token of a design carries, checked."""
+    if given is None or isinstance(given, Values):
+        return given
+    if isinstance(given, Mapping):
+        try:
+            return Values(given)
+        except InvalidDesignError as error:
+            raise InvalidDesignError(f"{name!r}: {error}") from None
+    if not is_number(given):
+        what = f"the value of {name!r} must be a finite number, got {given!r:.80}"
+        raise InvalidDesignError(f"{what}; give options by the name of the value")
+    return float(given)
+
+
+def value_texts(entry: Entry, form: str = ".6g") -> list[str]:
+    """The values of a token as texts: `0.3`, or `name=0.3` where they have names."""
+    if entry is None:
+        return []
+    if not isinstance(entry, Values):
+        return [f"{entry:{form}}"]
+    return [f"{name}={v:{form}}" if isinstance(v, float) else f"{name}={v}" for name, v in entry.items()]
+
+
+def format_token(name: str, entry: Entry, form: str = ".6g") -> str:
+    """`name`, `name(0.3)` or `name(C=1.2, gamma=0.03)`, with six significant digits."""
+    return name if entry is None else f"{name}({', '.join(value_texts(entry, form))})"
+
+
+def nested(design: Design, arities: Mapping[str, int], form: str = ".6g") -> str:
+    """A tree as nested calls, `add(x, const(3.14))`."""
+    stack: list[str] = []
+    for name, entry in zip(reversed(design.tokens), reversed(design.values), strict=True):
+        children = [stack.pop() for _ in range(min(arities.get(name, 0), len(stack)))]
+        stack.append(format_token(name, entry, form) + (f"({', '.join(children)})" if children else ""))
+    return " ".join(reversed(stack))
+
+
+def one_line(words: str) -> str:
+    """Text without line breaks, controls and characters that reorder or hide others."""
+    return " ".join("".join(c if c.isprintable() else " " for c in words).split())
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +269,8 @@ class DesignBatch(Sequence[Design]):
     Attributes:
         library: the library that token ids refer to.
         tokens: int[B, T], -1 after the end of a design; the end token of an open sequence is kept here.
-        values: float[B, T], NaN where a token carries none.
+        values: float[B, T], NaN where a token carries none; float[B, T, V] where some token of the library carries
+            more than one value. Options stand as their numbers.
         lengths: int[B], positions in use.
         origin: the space that drew these designs, None if they came from elsewhere and must be checked.
 
@@ -161,16 +299,32 @@ class DesignBatch(Sequence[Design]):
         """The designs at these rows (slice, indices or mask), as a batch."""
         return replace(self, tokens=self.tokens[rows], values=self.values[rows], lengths=self.lengths[rows])
 
+    @property
+    def all_values(self) -> Floats:
+        """float[B, T, V], the values with an axis for those of a token, whether or not `values` has one."""
+        wide: Floats = self.library.wide(self.values)
+        return wide
+
     def _decode(self, row: int) -> Design:
         count = int(self.lengths[row])
         ids = self.tokens[row, :count].tolist()
         if ids and ids[-1] == self.library.end:
             ids.pop()
-        names, parametrised = self.library.names, self.library.parametrised
-        values = self.values[row, : len(ids)].tolist()
-        return Design.trusted(
-            tuple(names[k] for k in ids),
-            tuple(value if parametrised[k] else None for k, value in zip(ids, values, strict=True)),
+        names, values = self.library.names, self.values[row, : len(ids)].tolist()
+        if self.library.plain:
+            parametrised = self.library.parametrised
+            entries = tuple(v if parametrised[k] else None for k, v in zip(ids, values, strict=True))
+        else:
+            numbers = [[v] for v in values] if self.library.slots == 1 else values
+            entries = tuple(self._entry(k, own) for k, own in zip(ids, numbers, strict=True))
+        return Design.trusted(tuple(names[k] for k in ids), entries, self.library.arities)
+
+    def _entry(self, token: int, numbers: list[float]) -> Entry:
+        declared = self.library.tokens[token]
+        if declared.plain or not declared.parametrised:
+            return numbers[0] if declared.plain else None
+        return Values.trusted(
+            {name: value.decode(x) for (name, value), x in zip(declared.values, numbers, strict=False)}
         )
 
     def design_lengths(self) -> Ints:
@@ -183,16 +337,30 @@ class DesignBatch(Sequence[Design]):
 
     def keys(self) -> list[bytes]:
         """One key for each design, equal exactly where the designs are equal."""
-        values = np.where(self.library.parametrised[self.tokens] & (self.tokens >= 0), self.values, 0.0) + 0.0
+        carries = (self.library.column_of >= 0)[self.tokens] & (self.tokens >= 0)[..., None]
+        values = np.where(carries, self.all_values, 0.0) + 0.0
         return [
             self.tokens[row, :count].tobytes() + values[row, :count].tobytes()
             for row, count in enumerate(self.lengths.tolist())
         ]
 
     def skeletons(self, length: int | None = None) -> list[bytes]:
-        """One key for each design, equal exactly where the tokens are, or the first `length` of them."""
-        counts = self.lengths if length is None else np.minimum(self.lengths, length)
-        return [self.tokens[row, :count].tobytes() for row, count in enumerate(counts.tolist())]
+        """One key for each design, equal exactly where its discrete part is: the tokens, or the first `length` of
+        them, and the options that they carry."""
+        counts = (self.lengths if length is None else np.minimum(self.lengths, length)).tolist()
+        tokens = [self.tokens[row, :count].tobytes() for row, count in enumerate(counts)]
+        if not self.library.options.any():
+            return tokens
+        chosen = self.option_numbers()
+        return [
+            own + chosen[row, :count].tobytes()
+            for row, (own, count) in enumerate(zip(tokens, counts, strict=True))
+        ]
+
+    def option_numbers(self) -> Ints:
+        """int[B, T, V], numbers of the options, -1 where there is none."""
+        carries = (self.library.options > 0)[self.tokens] & (self.tokens >= 0)[..., None]
+        return np.where(carries, np.nan_to_num(self.all_values), -1).astype(np.int64)
 
     @staticmethod
     def concatenate(batches: Sequence[DesignBatch]) -> DesignBatch:
@@ -200,8 +368,9 @@ class DesignBatch(Sequence[Design]):
         width = max(batch.tokens.shape[1] for batch in batches)
 
         def pad(array: Any, fill: float) -> Any:
-            missing = width - array.shape[1]
-            return np.pad(array, ((0, 0), (0, missing)), constant_values=fill) if missing else array
+            missing = [(0, 0)] * array.ndim
+            missing[1] = (0, width - array.shape[1])
+            return np.pad(array, missing, constant_values=fill) if missing[1][1] else array
 
         return DesignBatch(
             batches[0].library,

@@ -1,49 +1,88 @@
-"""All designs of a small space without values."""
+"""All designs of a small space whose values are integers and options, if there are any."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
-from discodso.base.arrays import Ints
+from discodso.base.arrays import Floats, Ints
 from discodso.space.design import DesignBatch
 from discodso.space.prefix import Prefix
-from discodso.space.space import Space
+from discodso.space.space import Options, Space
 
 _AT_ONCE = 2_000  # prefixes; a batch of them takes room for the longest design each
 
 
 def all_designs(space: Space, most: int) -> DesignBatch | None:
-    """Every design that keeps the rules, shorter ones first; None if tokens carry values, or if there are more
-    than `most` designs or prefixes of one length."""
-    if space.library.parametrised.any():
+    """Every design that keeps the rules, shorter ones first; None if tokens carry real numbers, or if there are
+    more than `most` designs or prefixes of one length."""
+    library = space.library
+    if (library.numeric & ~library.integer).any():
         return None
-    partial: Ints = np.empty((1, 0), np.int64)
+    begun: Ints = np.empty((1, 0), np.int64)
+    carried: Floats = np.empty((1, 0, library.slots))
     complete: list[DesignBatch] = []
     found = 0
-    while len(partial):
-        unfinished: list[Ints] = []
-        for first in range(0, len(partial), _AT_ONCE):
-            part = partial[first : first + _AT_ONCE]
-            rows, tokens = np.nonzero(~space.options(_walked(space, part)).forbidden)
-            part = np.concatenate((part[rows], tokens[:, None]), axis=1)
-            after = _walked(space, part)
-            open_rows = np.zeros(len(part), np.bool_)
-            open_rows[after.rows] = True
-            complete.append(replace(after.batch().select(~open_rows), origin=space))
-            unfinished.append(part[open_rows])
-            found += len(complete[-1])
-            if found > most or sum(map(len, unfinished)) > most:
+    while len(begun):
+        unfinished: list[tuple[Ints, Floats]] = []
+        for first in range(0, len(begun), _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            options = space.options(_walked(space, begun[some], carried[some]))
+            rows, tokens = np.nonzero(~options.forbidden)
+            chosen = _values(space, options, rows, tokens, most)
+            if chosen is None:
                 return None
-        partial = np.concatenate(unfinished)
+            rows, tokens, values = chosen
+            longer = np.concatenate((begun[some][rows], tokens[:, None]), axis=1)
+            filled = np.concatenate((carried[some][rows], values[:, None]), axis=1)
+            after = _walked(space, longer, filled)
+            open_rows = np.zeros(len(longer), np.bool_)
+            open_rows[after.rows] = True
+            finished = replace(after.batch().select(~open_rows), origin=space)
+            complete.append(finished.select(space.accepted(finished)))
+            unfinished.append((longer[open_rows], filled[open_rows]))
+            found += len(complete[-1])
+            if found > most or sum(len(own) for own, _ in unfinished) > most:
+                return None
+        begun = np.concatenate([own for own, _ in unfinished])
+        carried = np.concatenate([own for _, own in unfinished])
     return DesignBatch.concatenate(complete)
 
 
-def _walked(space: Space, tokens: Ints) -> Prefix:
-    """The prefixes that tokens[B, n] make."""
+def _values(
+    space: Space, options: Options, rows: Ints, tokens: Ints, most: int
+) -> tuple[Ints, Ints, Floats] | None:
+    """All values of tokens[N] at rows[N]: rows, tokens and values [M, V]; None if there are too many."""
+    library = space.library
+    if not library.parametrised.any():
+        return rows, tokens, np.full((len(rows), library.slots), np.nan)
+    low, high = library.wide(options.low), library.wide(options.high)
+    found: list[tuple[int, int, tuple[float, ...]]] = []
+    for row, token in zip(rows.tolist(), tokens.tolist(), strict=True):
+        choices = []
+        for slot in range(len(library.tokens[token].values)):
+            numbers = range(int(np.ceil(low[row, token, slot])), int(np.floor(high[row, token, slot])) + 1)
+            if len(numbers) > most:
+                return None
+            barred = options.barred.get(int(library.column_of[token, slot]))
+            choices.append([n for n in numbers if barred is None or not barred[row, n]])
+        missing = (np.nan,) * (library.slots - len(choices))
+        for values in product(*choices):
+            found.append((row, token, (*values, *missing)))
+            if len(found) > most:
+                return None
+    if not found:
+        return rows[:0], tokens[:0], np.empty((0, library.slots))
+    own_rows, own_tokens, values_ = zip(*found, strict=True)
+    return np.array(own_rows), np.array(own_tokens), np.array(values_)
+
+
+def _walked(space: Space, tokens: Ints, values: Floats) -> Prefix:
+    """The prefixes that tokens[B, n] with values[B, n, V] make."""
     prefix = space.start(len(tokens))
-    nothing = np.full(len(tokens), np.nan)
     for position in range(tokens.shape[1]):
-        prefix = prefix.advance(tokens[:, position].copy(), nothing)
+        own = space.library.narrow(values[:, position])
+        prefix = prefix.advance(tokens[:, position].copy(), np.ascontiguousarray(own))
     return prefix

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discodso.base.arrays import Bools, Floats, Ints
+from discodso.base.errors import DeclarationError
 from discodso.space import _kernels
 from discodso.space.design import DesignBatch
 from discodso.space.tokens import Grammar, Library
@@ -27,8 +28,8 @@ class Traversals:
 
     Attributes:
         tokens: int[N, T], -1 where nothing stands yet.
-        values: float[N, T], NaN where a token carries none.
-        coordinates: float[N, T], the values as the policy sees them, 0 for discrete tokens.
+        values: float[N, T, V], NaN where a token carries none.
+        coordinates: float[N, T, V], the values as the policy sees them, 0 where there is none.
         parents: int[N, T], position of the parent, -1 for the root.
         siblings: int[N, T], position of the nearest sibling to the left, -1 for none.
         missing: int[N, T], children still to come.
@@ -46,13 +47,13 @@ class Traversals:
     lengths: Ints
 
     @classmethod
-    def empty(cls, size: int, positions: int) -> Traversals:
-        """Room for `size` designs of at most `positions` tokens."""
+    def empty(cls, size: int, positions: int, slots: int) -> Traversals:
+        """Room for `size` designs of at most `positions` tokens with `slots` values each."""
         shape = (size, positions)
         return cls(
             np.full(shape, -1, np.int64),
-            np.full(shape, np.nan),
-            np.zeros(shape),
+            np.full((*shape, slots), np.nan),
+            np.zeros((*shape, slots)),
             np.full(shape, -1, np.int64),
             np.full(shape, -1, np.int64),
             np.zeros(shape, np.int64),
@@ -75,7 +76,8 @@ class Prefix:
         parent_position, sibling_position: int[B], where they stand.
         child_index: int[B], 0 if the slot is the first child of its parent.
         depth: int[B], 0 at the root.
-        tokens, values: int and float[B, position], what stands there so far, NaN for discrete tokens.
+        tokens, values: int and float[B, position], what stands there so far, NaN for discrete tokens. Values are
+            float[B, position, V] where some token carries more than one; `value` gives those of one name.
         counts: int[B, K], how often each token occurs so far.
         ancestors: bool[B, K], the tokens between the slot and the root.
         path: int[B, D], their positions, from the root down.
@@ -104,12 +106,13 @@ class Prefix:
         slots[0] = np.arange(size)
         slots[1] = grammar.start
         slots[4:6] = 0
-        traversals = Traversals.empty(size, grammar.max_positions)
+        traversals = Traversals.empty(size, grammar.max_positions, library.slots)
         return cls(library, grammar, 0, traversals, slots, *slots)
 
     def advance(self, tokens: Ints, values: Floats) -> Prefix:
-        """Append tokens[B] with values[B] (NaN for discrete ones); finished designs drop out."""
-        t, c = self.traversals, self.library.coordinates
+        """Append tokens[B] with values[B], or values[B, V] where some token carries more than one (NaN where there
+        is none); finished designs drop out."""
+        t, wide, c = self.traversals, self.library.wide, self.library.coordinates
         following = np.empty_like(self.slots)
         alive = _kernels.advance(
             t.tokens,
@@ -123,16 +126,21 @@ class Prefix:
             self.position,
             self.slots,
             tokens,
-            values,
+            wide(values),
             self.grammar.opens,
             self.grammar.chain,
-            c.log,
-            c.offset,
-            c.width,
+            wide(c.log),
+            wide(c.offset),
+            wide(c.width),
             following,
         )
         slots = following[:, :alive]
         return Prefix(self.library, self.grammar, self.position + 1, t, slots, *slots)
+
+    def keep(self, rows: Bools) -> Prefix:
+        """Only these rows, bool[B]."""
+        slots = self.slots[:, rows]
+        return Prefix(self.library, self.grammar, self.position, self.traversals, slots, *slots)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -152,8 +160,25 @@ class Prefix:
 
     @cached_property
     def values(self) -> Floats:
-        """float[B, position], the values so far, NaN for discrete tokens."""
-        return _read_only(self.traversals.values[self.rows, : self.position])
+        """float[B, position], or float[B, position, V], the values so far, NaN where there is none."""
+        return _read_only(self.library.narrow(self.traversals.values[self.rows, : self.position]))
+
+    def value(self, name: str, token: str | None = None) -> Floats:
+        """float[B, position], the values of that name so far, NaN elsewhere; of one token, or of all that have it.
+
+        Options stand as their numbers.
+        """
+        library = self.library
+        places = [c for c in library.columns if c.name == name and token in (None, library.names[c.token])]
+        if not places and name not in library.dropped:
+            of = "no token" if token is None else f"token {token!r}"
+            raise DeclarationError(f"{of} has {'a' if token is None else 'no'} value {name!r}")
+        slot = np.full(len(library), -1, np.int64)
+        for column in places:
+            slot[column.token] = column.slot
+        at, values = slot[self.tokens], library.wide(self.values)
+        found = np.take_along_axis(values, np.maximum(at, 0)[..., None], axis=-1)[..., 0]
+        return np.where(at >= 0, found, np.nan)
 
     @cached_property
     def counts(self) -> Ints:
@@ -183,8 +208,9 @@ class Prefix:
         return np.zeros((len(self), len(self.library)), np.bool_)
 
     def neighbours(self, which: Ints) -> tuple[Ints, Floats]:
-        """ids int[S, B] and coordinates float[S, B] of previous token (0), parent (1) or sibling (2)."""
-        ids, z = np.empty((len(which), len(self)), np.int64), np.empty((len(which), len(self)))
+        """ids int[S, B] and coordinates float[S, B, V] of previous token (0), parent (1) or sibling (2)."""
+        shape = (len(which), len(self))
+        ids, z = np.empty(shape, np.int64), np.empty((*shape, self.library.slots))
         t = self.traversals
         _kernels.neighbours(t.tokens, t.coordinates, self.slots, self.position, which, ids, z)
         return ids, z
@@ -193,7 +219,8 @@ class Prefix:
         """All designs of the batch as far as they have come."""
         t = self.traversals
         width = max(self.position, 1)
-        return DesignBatch(self.library, t.tokens[:, :width], t.values[:, :width], t.lengths[:])
+        values = self.library.narrow(t.values[:, :width])
+        return DesignBatch(self.library, t.tokens[:, :width], values, t.lengths[:])
 
 
 def _read_only(array: Array) -> Array:

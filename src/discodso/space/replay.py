@@ -5,7 +5,9 @@ Scoring needs nothing else, so a design can be scored whether or not the policy 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from discodso.base.arrays import Bools, Floats, Ints
 from discodso.base.errors import InvalidDesignError
 from discodso.space.design import DesignBatch
 from discodso.space.prefix import Prefix, Traversals
-from discodso.space.space import Space
+from discodso.space.space import Options, Space
 
 
 @dataclass(frozen=True)
@@ -22,16 +24,19 @@ class Trace:
 
     Attributes:
         tokens: int[T, B], -1 after the end.
-        z: float[T, B], coordinates of the values, 0 for discrete tokens.
+        values: float[T, B, V], NaN where there is none.
+        z: float[T, B, V], coordinates of the values, 0 where there is none.
         neighbours: int[3, T, B], previous token, parent, left sibling; -1 for none.
-        neighbour_z: float[3, T, B], their coordinates.
+        neighbour_z: float[3, T, B, V], their coordinates.
         forbidden: bool[T, B, K].
         prior: float[T, B, K], or None.
         low, high: float[T, B, P] bounds in coordinates, or float[P] if the ranges are fixed.
         active: bool[T, B], positions in use.
+        barred: bool[T, B, n] for some columns that are options, True where one may not be taken.
     """
 
     tokens: Ints
+    values: Floats
     z: Floats
     neighbours: Ints
     neighbour_z: Floats
@@ -40,17 +45,18 @@ class Trace:
     low: Floats
     high: Floats
     active: Bools
+    barred: Mapping[int, Bools] = field(default_factory=dict)
 
 
 def neighbours_of(traversals: Traversals, positions: int) -> tuple[Ints, Floats]:
-    """Previous, parent and sibling of every position: ids int[3, T, B] and coordinates float[3, T, B]."""
+    """Previous, parent and sibling of every position: ids int[3, T, B] and coordinates float[3, T, B, V]."""
     size = len(traversals.lengths)
     before = np.broadcast_to(np.arange(-1, positions - 1), (size, positions))
     where = np.stack((before, traversals.parents[:, :positions], traversals.siblings[:, :positions]))
     at, row = np.maximum(where, 0), np.arange(size)[None, :, None]
     ids = np.where(where >= 0, traversals.tokens[row, at], -1)
-    z = np.where(where >= 0, traversals.coordinates[row, at], 0.0)
-    return ids.transpose(0, 2, 1), z.transpose(0, 2, 1)
+    z = np.where((where >= 0)[..., None], traversals.coordinates[row, at], 0.0)
+    return ids.transpose(0, 2, 1), z.transpose(0, 2, 1, 3)
 
 
 def replay(space: Space, batch: DesignBatch) -> Trace:
@@ -60,10 +66,11 @@ def replay(space: Space, batch: DesignBatch) -> Trace:
         raise InvalidDesignError("these designs are longer than the longest of the space")
     forbidden = np.zeros((positions, size, count), np.bool_)
     prior = np.zeros((positions, size, count)) if space.priors else None
-    moving = not space.has_fixed_ranges
-    low, high = space.library.low, space.library.high
+    moving, library = not space.has_fixed_ranges, space.library
+    low, high = library.low, library.high
     if moving:
-        low, high = (np.tile(ends, (positions, size, 1)) for ends in (low, high))
+        low, high = (np.array(np.broadcast_to(ends, (positions, size, *ends.shape))) for ends in (low, high))
+    barred: dict[int, Bools] = {}
     prefix = space.start(size)
     for position in range(positions):
         rows = prefix.rows
@@ -76,25 +83,36 @@ def replay(space: Space, batch: DesignBatch) -> Trace:
         if moving:
             low[position, rows], high[position, rows] = options.low, options.high
         at = np.arange(len(rows))
-        outside = (values < options.low[at, tokens]) | (values > options.high[at, tokens])
-        wrong_kind = np.isnan(values) == space.library.parametrised[tokens]
-        broken = np.flatnonzero(options.forbidden[at, tokens] | outside | wrong_kind)
-        if len(broken):
-            _refuse(space, batch, int(rows[broken[0]]))
+        broken = options.forbidden[at, tokens] | _misfit(space, options, tokens, values)
+        for column, mask in options.barred.items():
+            whole = barred.setdefault(column, np.zeros((positions, size, mask.shape[1]), np.bool_))
+            whole[position, rows] = mask
+            own = library.columns[column]
+            here = np.flatnonzero((tokens == own.token) & ~broken)
+            broken[here] |= mask[here, library.wide(values)[here, own.slot].astype(np.int64)]
+        if broken.any():
+            _refuse(space, batch, int(rows[broken.argmax()]))
         prefix = prefix.advance(tokens, values)
     if len(prefix):
         _refuse(space, batch, int(prefix.rows[0]))
+    if space.conditions and batch.origin is not space:
+        refused = np.flatnonzero(~space.accepted(batch))
+        if len(refused):
+            _refuse(space, batch, int(refused[0]))
     traversals = prefix.traversals
     unequal = np.flatnonzero(traversals.lengths != batch.lengths)
     if len(unequal):
         _refuse(space, batch, int(unequal[0]))
     neighbours, neighbour_z = neighbours_of(traversals, positions)
-    ids = space.library.parametrised_ids
-    z_low, z_high = space.bounds_to_coordinates(ids, low[..., ids], high[..., ids])
+    tokens_of, slots_of = np.nonzero(library.column_of >= 0)
+    of_columns: Any = (tokens_of, slots_of)[: library.low.ndim]
+    ends = low[(..., *of_columns)], high[(..., *of_columns)]
+    z_low, z_high = space.bounds_to_coordinates(of_columns, *ends)
     tokens_first = traversals.tokens[:, :positions].T
     return Trace(
         tokens=tokens_first,
-        z=traversals.coordinates[:, :positions].T,
+        values=traversals.values[:, :positions].transpose(1, 0, 2),
+        z=traversals.coordinates[:, :positions].transpose(1, 0, 2),
         neighbours=neighbours,
         neighbour_z=neighbour_z,
         forbidden=forbidden,
@@ -102,7 +120,22 @@ def replay(space: Space, batch: DesignBatch) -> Trace:
         low=z_low,
         high=z_high,
         active=tokens_first >= 0,
+        barred=barred,
     )
+
+
+def _misfit(space: Space, options: Options, tokens: Ints, values: Floats) -> Bools:
+    """bool[B], whether values are missing or too many, lie outside their bounds, or are no integers or options."""
+    library, at = space.library, np.arange(len(tokens))
+    outside = (values < options.low[at, tokens]) | (values > options.high[at, tokens])
+    wrong_kind = np.isnan(values) == library.narrow(library.column_of >= 0)[tokens]
+    wrong: Any = library.wide(outside | wrong_kind)
+    if not library.plain:
+        whole = (library.integer | (library.options > 0))[tokens]
+        own = library.wide(values)
+        wrong = wrong | (whole & (own != np.round(own)))
+    found: Bools = wrong.any(axis=-1)
+    return found
 
 
 def _require_tokens(prefix: Prefix, batch: DesignBatch, tokens: Ints) -> None:

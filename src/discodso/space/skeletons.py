@@ -1,39 +1,48 @@
-"""Designs as a skeleton and units: the discrete part, and where each value lies within its bounds.
+"""Designs as a skeleton and units: the discrete part, and where each number lies within its bounds.
 
-A unit is a number for the value of one token. Where the declared range is finite, 0 and 1 stand for the ends of
-the interval that the tokens and values before it leave open, so that every unit in [0, 1] keeps to the bounds.
-Where the range is infinite the unit is the coordinate itself. Optimisers and mutations that know nothing of
-bounds can so work on units.
+The skeleton of a design has its tokens and the options that they carry. A unit stands for one of its numbers.
+Where the declared range is finite, 0 and 1 stand for the ends of the interval that the tokens and values before it
+leave open, so that every unit in [0, 1] keeps to the bounds. Where it is infinite the unit is the coordinate.
+Optimisers and mutations that know nothing of bounds can so work on units.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from discodso.base.arrays import Bools, Floats, Ints
-from discodso.space.constraints import Constraint, DifferentLeaves, ForbiddenSiblings
+from discodso.space.constraints import Constraint, DifferentLeaves, ForbiddenSiblings, Where
 from discodso.space.design import DesignBatch
-from discodso.space.space import Space
+from discodso.space.sequence_rules import Sum
+from discodso.space.space import Options, Space
+from discodso.space.tokens import Library
 
 _LARGEST = 1e150  # a value beyond it would overflow in any objective
 
 
+# ------------------------------------------------------------------------------------------ spaces of skeletons
+
+
 def skeleton_space(space: Space) -> Space:
-    """The same tokens, shape, constraints and priors without values: what a method for skeletons searches."""
-    tokens = [replace(token, range=None, scale="linear") for token in space.library.tokens]
-    end = space.library.end
-    tokens = [token for k, token in enumerate(tokens) if k != end]  # the shape adds it again
-    leaves = [token.name for token in space.library.tokens if token.arity == 0 and not token.parametrised]
-    return Space(tokens, space.shape, _about_tokens(space, leaves), space.priors)
+    """The same tokens, options, shape, constraints and priors without numbers: what a method for skeletons
+    searches."""
+    library = space.library
+    tokens = [token.discrete() for k, token in enumerate(library.tokens) if k != library.end]
+    numbers = (column.name for column in library.columns if library.numeric[column.token, column.slot])
+    leaves = [token.name for token in library.tokens if token.arity == 0 and not token.parametrised]
+    rules = _about_tokens(space, leaves)
+    return Space(Library(tokens, dropped=numbers), space.shape, rules, space.priors)
 
 
 def _about_tokens(space: Space, leaves: list[str]) -> list[Constraint]:
     """Constraints that mean the same for tokens without their values."""
     kept: list[Constraint] = []
     for rule in space.constraints:
+        if isinstance(rule, (Sum, Where)):
+            continue
         if not isinstance(rule, DifferentLeaves):
             kept.append(rule)
         elif leaves:  # it spares leaves that carry values
@@ -41,69 +50,136 @@ def _about_tokens(space: Space, leaves: list[str]) -> list[Constraint]:
     return kept
 
 
+def without_numbers(skeletons: Space, designs: DesignBatch) -> DesignBatch:
+    """Designs as those of the space of skeletons: their options stay, at their places there."""
+    return _moved(designs, skeletons)
+
+
+def with_room(space: Space, skeletons: DesignBatch) -> DesignBatch:
+    """Skeletons as designs of the space whose numbers are not known yet, NaN."""
+    return _moved(skeletons, space) if skeletons.library is not space.library else skeletons
+
+
+def _moved(designs: DesignBatch, to: Space) -> DesignBatch:
+    """The tokens and options of designs in another library with the same tokens."""
+    library, old = to.library, designs.library
+    values = np.full((*designs.tokens.shape, library.slots), np.nan)
+    if library.has_options:
+        source = np.zeros((len(library), library.slots), np.int64)
+        for column in library.columns:
+            if library.options[column.token, column.slot]:
+                source[column.token, column.slot] = old.place(library.names[column.token], column.name)[1]
+        carries = (library.options > 0)[designs.tokens] & (designs.tokens >= 0)[..., None]
+        found = np.take_along_axis(designs.all_values, source[designs.tokens], axis=-1)
+        values = np.where(carries, found, np.nan)
+    return DesignBatch(library, designs.tokens, library.narrow(values), designs.lengths, to)
+
+
+def unpacked(space: Space, keys: Sequence[bytes]) -> DesignBatch:
+    """Skeletons from their keys (see `DesignBatch.skeletons`), as designs of a space of skeletons."""
+    library, width = space.library, space.grammar.max_positions
+    each = 1 + library.slots * library.has_options  # numbers for each token
+    lengths = np.array([len(key) // (8 * each) for key in keys], np.int64)
+    tokens = np.full((len(keys), width), -1, np.int64)
+    values = np.full((len(keys), width, library.slots), np.nan)
+    own = [key[: 8 * count] for key, count in zip(keys, lengths.tolist(), strict=True)]
+    used = np.arange(width) < lengths[:, None]
+    tokens[used] = np.frombuffer(bytearray(b"".join(own)), np.int64)
+    if library.has_options:
+        rest = [key[8 * count :] for key, count in zip(keys, lengths.tolist(), strict=True)]
+        options = np.frombuffer(b"".join(rest), np.int64).reshape(-1, library.slots)
+        values[used] = np.where(options >= 0, options, np.nan)
+    return DesignBatch(library, tokens, library.narrow(values), lengths, space)
+
+
+# ------------------------------------------------------------------------------------------------------ units
+
+
 def parameters(space: Space, tokens: Ints) -> Bools:
-    """bool[...], which tokens carry a value; padding carries none."""
-    carries: Bools = space.library.parametrised[tokens] & (tokens >= 0)
+    """bool[..., V], which values of tokens are numbers; padding carries none."""
+    carries: Bools = space.library.numeric[tokens] & (tokens >= 0)[..., None]
     return carries
 
 
 def unit_limits(space: Space) -> tuple[Floats, Floats]:
-    """low[K], high[K] of units: 0 and 1 for finite ranges, else the ends of the coordinates."""
+    """low[K, V], high[K, V] of units: 0 and 1 for finite ranges, else the ends of the coordinates."""
     low, high = space.range_coordinates
     finite = np.isfinite(low) & np.isfinite(high)
     return np.where(finite, 0.0, low), np.where(finite, 1.0, high)
 
 
 def fill(space: Space, skeletons: DesignBatch, units: Floats) -> tuple[DesignBatch, Bools]:
-    """Designs from skeletons and units[B, T], and which of them, bool[B], keep all rules of the space.
+    """Designs from skeletons and units[B, T, V], and which of them, bool[B], keep all rules of the space.
 
-    The skeletons must keep the rules on tokens; with some values a bound may still forbid one of their tokens.
+    The skeletons must keep the rules on tokens and options; with some numbers a bound may still forbid a token.
     """
-    library = space.library
+    library, skeletons = space.library, with_room(space, skeletons)
+    tokens = skeletons.tokens
     if _blind_to_values(space):
-        tokens = skeletons.tokens
         low, high = np.maximum(library.low, -_LARGEST), np.minimum(library.high, _LARGEST)
-        values = np.clip(library.coordinates.to_value(tokens, units), low[tokens], high[tokens])
-        values = np.where(parameters(space, tokens), values, np.nan)
-        return _designs(space, skeletons, values), np.ones(len(skeletons), np.bool_)
-    values = np.full(skeletons.tokens.shape, np.nan)
+        drawn = library.coordinates.to_value(tokens, library.narrow(units))
+        drawn = np.clip(_whole(library, tokens, drawn), low[tokens], high[tokens])
+        values = np.where(parameters(space, tokens), library.wide(drawn), skeletons.all_values)
+        designs = _designs(space, skeletons, values)
+        return designs, space.accepted(designs)
+    values = np.array(skeletons.all_values)
     feasible = np.ones(len(skeletons), np.bool_)
     for step in _walk(space, skeletons, values):
         own = units[step.rows, step.position]
         with np.errstate(invalid="ignore"):  # infinite ranges, whose units are the coordinates
             inside = step.z_low + own * (step.z_high - step.z_low)
         z = np.where(step.finite, inside, np.minimum(np.maximum(own, step.z_low), step.z_high))
-        value = library.coordinates.to_value(step.tokens, z)
-        values[step.rows, step.position] = np.minimum(np.maximum(value, step.low), step.high)
+        drawn = library.wide(
+            _whole(library, step.tokens, library.coordinates.to_value(step.tokens, library.narrow(z)))
+        )
+        drawn = np.minimum(np.maximum(drawn, step.low), step.high)
+        values[step.rows, step.position] = np.where(
+            library.numeric[step.tokens], drawn, values[step.rows, step.position]
+        )
         feasible[step.rows[step.forbidden]] = False
-    return _designs(space, skeletons, values), feasible
+    designs = _designs(space, skeletons, values)
+    if space.conditions:
+        feasible[feasible] = space.accepted(designs.select(feasible))
+    return designs, feasible
 
 
 def units_of(space: Space, designs: DesignBatch) -> Floats:
-    """units[B, T] of designs; `fill` gives the designs back, up to rounding."""
+    """units[B, T, V] of designs, NaN where there is no number; `fill` gives the designs back, up to rounding."""
+    library = space.library
     if _blind_to_values(space):
-        z = space.library.coordinates.to_z(designs.tokens, designs.values)
+        z = library.wide(library.coordinates.to_z(designs.tokens, designs.values))
         return np.where(parameters(space, designs.tokens), z, np.nan)
-    units = np.full(designs.tokens.shape, np.nan)
-    for step in _walk(space, designs, designs.values):
-        z = space.library.coordinates.to_z(step.tokens, designs.values[step.rows, step.position])
+    units = np.full((*designs.tokens.shape, library.slots), np.nan)
+    values = designs.all_values
+    for step in _walk(space, designs, values):
+        z = library.wide(
+            library.coordinates.to_z(step.tokens, library.narrow(values[step.rows, step.position]))
+        )
         width = np.where(step.finite & (step.z_high > step.z_low), step.z_high - step.z_low, 1.0)
-        units[step.rows, step.position] = np.where(step.finite, (z - step.z_low) / width, z)
+        own = np.where(step.finite, (z - step.z_low) / width, z)
+        units[step.rows, step.position] = np.where(library.numeric[step.tokens], own, np.nan)
     return units
 
 
-def keeps_rules(space: Space, tokens: Ints, lengths: Ints) -> Bools:
-    """bool[B], which traversals without values keep the rules of a space without values; each must be complete."""
-    skeletons = DesignBatch(space.library, tokens, np.full(tokens.shape, np.nan), lengths)
-    kept = np.ones(len(lengths), np.bool_)
-    for step in _walk(space, skeletons, skeletons.values):
+def keeps_rules(skeletons: Space, designs: DesignBatch) -> Bools:
+    """bool[B], which designs of a space without numbers keep its rules; each must be complete."""
+    kept = np.ones(len(designs), np.bool_)
+    for step in _walk(skeletons, designs, designs.all_values):
         kept[step.rows[step.forbidden]] = False
     return kept
 
 
+def _whole(library: Library, tokens: Ints, values: Floats) -> Floats:
+    """Values with integers rounded."""
+    if library.plain:
+        return values
+    return np.where(library.half[tokens] > 0, np.round(values), values)
+
+
 @dataclass(frozen=True)
 class _Step:
-    """One position of some designs: rows, tokens, whether they are forbidden, and their intervals."""
+    """One position of some designs: rows, tokens, whether they are forbidden, and the intervals [N, V] of their
+    values."""
 
     position: int
     rows: Ints
@@ -117,19 +193,30 @@ class _Step:
 
 
 def _walk(space: Space, designs: DesignBatch, values: Floats) -> Iterator[_Step]:
-    """Position by position; the caller may write the values of a step before it asks for the next."""
+    """Position by position; the caller may write the values[B, T, V] of a step before it asks for the next."""
     library = space.library
     prefix = space.start(len(designs))
-    ends_finite = np.isfinite(library.low) & np.isfinite(library.high)
+    ends_finite = library.wide(np.isfinite(library.low) & np.isfinite(library.high))
     while len(prefix):
         rows, position = prefix.rows, prefix.position
         tokens = designs.tokens[rows, position]
         options, at = space.options(prefix), np.arange(len(rows))
         low, high = options.low[at, tokens], options.high[at, tokens]
-        z_low, z_high = space.bounds_to_coordinates(tokens, low, high)
-        finite, forbidden = ends_finite[tokens], options.forbidden[at, tokens]
+        z_low, z_high = (library.wide(ends) for ends in space.bounds_to_coordinates(tokens, low, high))
+        forbidden = options.forbidden[at, tokens] | _barred(library, options, tokens, values[rows, position])
+        low, high, finite = library.wide(low), library.wide(high), ends_finite[tokens]
         yield _Step(position, rows, tokens, forbidden, low, high, z_low, z_high, finite)
-        prefix = prefix.advance(tokens, values[rows, position])
+        prefix = prefix.advance(tokens, library.narrow(values[rows, position]))
+
+
+def _barred(library: Library, options: Options, tokens: Ints, values: Floats) -> Bools:
+    """bool[N], whether a token has an option that it may not have."""
+    found = np.zeros(len(tokens), np.bool_)
+    for column, mask in options.barred.items():
+        own = library.columns[column]
+        rows = np.flatnonzero(tokens == own.token)
+        found[rows] |= mask[rows, values[rows, own.slot].astype(np.int64)]
+    return found
 
 
 def _blind_to_values(space: Space) -> bool:
@@ -138,4 +225,6 @@ def _blind_to_values(space: Space) -> bool:
 
 
 def _designs(space: Space, skeletons: DesignBatch, values: Floats) -> DesignBatch:
-    return DesignBatch(space.library, skeletons.tokens, values, skeletons.lengths, space)
+    return DesignBatch(
+        space.library, skeletons.tokens, space.library.narrow(values), skeletons.lengths, space
+    )

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from discodso.base.arrays import Bools, Floats, Ints
-from discodso.base.errors import DeadEndError, DeclarationError, InvalidDesignError
+from discodso.base.checks import require_integer
+from discodso.base.errors import DeadEndError, DeclarationError, DiscodsoError, InvalidDesignError
 from discodso.space.bounds import Bounds, FixedRanges
-from discodso.space.constraints import Constraint, Length, Prior, Rule
-from discodso.space.design import Design, DesignBatch, format_token
+from discodso.space.constraints import Constraint, Length, Prior, Rule, Where
+from discodso.space.design import Design, DesignBatch, format_token, nested
+from discodso.space.look_ahead import LookAhead
 from discodso.space.prefix import Prefix
+from discodso.space.sequence_rules import Sum, automaton_of
 from discodso.space.tokens import Grammar, Library, Shape, Token, library_for
+from discodso.space.tree_rules import ChildTypes, TreeLookAhead, tree_rule_of
+from discodso.space.values import Choice
+
+_ATTEMPTS = 200  # to draw random designs again
 
 
 @dataclass(frozen=True)
@@ -25,13 +34,16 @@ class Options:
     Attributes:
         forbidden: bool[B, K].
         prior: float[B, K], added to the logits; None for none.
-        low, high: float[B, K], bounds of the values in their own units, NaN for discrete tokens.
+        low, high: float[B, K], bounds of the values in their own units, NaN for discrete tokens; float[B, K, V]
+            where some token carries more than one value.
+        barred: bool[B, n] for some columns of the library that are options, True where one may not be taken.
     """
 
     forbidden: Bools
     prior: Floats | None
     low: Floats
     high: Floats
+    barred: Mapping[int, Bools] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -85,9 +97,12 @@ class Space:
                 raise DeclarationError(f"{rule.name}: {error}") from None
         start = self.start(1)
         if self.options(start).forbidden.all():
-            raise DeadEndError(
-                f"no design can begin: {self._explain_dead_end(start, 0)}; loosen one of these constraints"
-            )
+            why = self._explain_start(start)
+            raise DeadEndError(f"no design can begin: {why}; loosen one of these constraints")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without tables, which are made again when they are needed."""
+        return {own.name: getattr(self, own.name) for own in fields(self)}
 
     @cached_property
     def library(self) -> Library:
@@ -111,10 +126,47 @@ class Space:
     def _min_width(self) -> Floats:
         return np.nan_to_num(self.bounds.min_width(self.library), nan=0.0)
 
-    @property
+    @cached_property
     def has_fixed_ranges(self) -> bool:
         """Whether the bounds are the declared ranges, whatever the prefix."""
-        return isinstance(self.bounds, FixedRanges)
+        return isinstance(self.bounds, FixedRanges) and not any(
+            isinstance(rule, Sum) for rule in self.constraints
+        )
+
+    @cached_property
+    def conditions(self) -> tuple[Where, ...]:
+        """Conditions on finished designs."""
+        return tuple(rule for rule in self.constraints if isinstance(rule, Where))
+
+    @cached_property
+    def _look_ahead(self) -> LookAhead | TreeLookAhead | None:
+        """All rules on the order and number of tokens in a sequence together, or on parents and siblings in a tree
+        with typed children; None where there is none, or where they have too many states."""
+        if not self.grammar.chain:
+            if not any(isinstance(rule, ChildTypes) for rule in self.constraints):
+                return None
+            rules = [tree_rule_of(rule, self.library) for rule in self.constraints]
+            tree = TreeLookAhead(self.library, self.grammar, [rule for rule in rules if rule is not None])
+            return tree if tree.complete else None
+        automata = [
+            found for rule in self.constraints if (found := automaton_of(rule, self.library)) is not None
+        ]
+        sums = [rule.sum_limits(self.library) for rule in self.constraints if isinstance(rule, Sum)]
+        if not automata and not sums:
+            return None
+        return LookAhead.of(self.library, self.grammar, automata, sums)
+
+    @cached_property
+    def _stepwise(self) -> tuple[Constraint, ...]:
+        """Constraints that are asked at every step: those that do not look ahead together."""
+        if self._look_ahead is None:
+            return tuple(rule for rule in self.constraints if not isinstance(rule, Where))
+        return tuple(
+            rule
+            for rule in self.constraints
+            if not isinstance(rule, (Sum, Where))
+            and (automaton_of if self.grammar.chain else tree_rule_of)(rule, self.library) is None
+        )
 
     def start(self, size: int) -> Prefix:
         """The empty prefix of `size` designs."""
@@ -123,14 +175,21 @@ class Space:
     def options(self, prefix: Prefix) -> Options:
         """Apply all rules to a prefix."""
         forbidden = self.rules[0].forbidden(prefix)
-        for rule in self.constraints:
+        for rule in self._stepwise:
             mask = rule.forbidden(prefix)
             _require_array(rule, mask, np.bool_, forbidden.shape)
             forbidden |= mask
-        low, high = self.bounds.interval(prefix)
+        if self._look_ahead is not None:
+            forbidden |= self._look_ahead.forbidden(prefix)
+        low, high = self._interval(prefix)
         if not self.has_fixed_ranges:
-            low, high = self._within_ranges(low, high)
             forbidden |= self._too_narrow(low, high)
+        barred: dict[int, Bools] = {}
+        for rule in self._option_rules:
+            for column, mask in self._barred_by(rule, prefix).items():
+                barred[column] = mask | barred.get(column, False)
+        for column, mask in barred.items():
+            forbidden[:, self.library.columns[column].token] |= mask.all(axis=1)
         prior: Floats | None = None
         for soft in self.priors:
             logits = soft.logits(prefix)
@@ -140,30 +199,71 @@ class Space:
                     f"{soft.name} gave a logit that is not finite; use a Constraint to forbid"
                 )
             prior = logits if prior is None else prior + logits
-        return Options(forbidden, prior, low, high)
+        return Options(forbidden, prior, low, high, barred)
+
+    @cached_property
+    def _option_rules(self) -> tuple[Constraint, ...]:
+        """Constraints that look at options."""
+        plain = Constraint.forbidden_options
+        return tuple(rule for rule in self.constraints if type(rule).forbidden_options is not plain)
+
+    def _barred_by(self, rule: Constraint, prefix: Prefix) -> dict[int, Bools]:
+        """Options that a rule forbids, by column."""
+        found: dict[int, Bools] = {}
+        given = rule.forbidden_options(prefix)
+        if not isinstance(given, Mapping):
+            raise DeclarationError(
+                f"{rule.name}.forbidden_options must return a dictionary, got {given!r:.80}"
+            )
+        for (token, name), mask in given.items():
+            at = self.library.place(token, name)
+            if not self.library.options[at]:
+                raise DeclarationError(f"{rule.name}.forbidden_options: {name!r} of {token!r} is no Choice")
+            _require_array(
+                rule, mask, np.bool_, (len(prefix), int(self.library.options[at])), "forbidden_options"
+            )
+            found[int(self.library.column_of[at])] = mask
+        return found
+
+    def _interval(self, prefix: Prefix) -> tuple[Floats, Floats]:
+        """Bounds of the values of the next token, within the declared ranges and the sums."""
+        low, high = self.bounds.interval(prefix)
+        if self.has_fixed_ranges:
+            return low, high
+        low, high = self._within_ranges(low, high)
+        if not isinstance(self._look_ahead, LookAhead) or not self._look_ahead.sums:
+            return low, high
+        library = self.library
+        low, high = self._look_ahead.limits(prefix, library.wide(low), library.wide(high))
+        return self._within_ranges(library.narrow(low), library.narrow(high))
 
     def _within_ranges(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        return np.maximum(low, self.library.low), np.minimum(high, self.library.high)
+        low, high = np.maximum(low, self.library.low), np.minimum(high, self.library.high)
+        if self.library.integer.any():
+            whole = self.library.half > 0
+            return np.where(whole, np.ceil(low), low), np.where(whole, np.floor(high), high)
+        return low, high
 
     def _too_narrow(self, low: Floats, high: Floats) -> Bools:
-        width = high - low
+        """bool[B, K]; an interval of integers counts its ends."""
+        library = self.library
+        width = library.wide(high - low + 2 * library.half)
         with np.errstate(invalid="ignore"):
-            narrow: Bools = self.library.parametrised & ~((width > 0) & (width >= self._min_width))
-        return narrow
+            narrow = library.numeric & ~((width > 0) & (width >= library.wide(self._min_width)))
+        found: Bools = narrow.any(axis=-1)
+        return found
 
     def require_options(self, prefix: Prefix, options: Options) -> None:
         """Raise DeadEndError if some prefix has no allowed token."""
         stuck = np.flatnonzero(options.forbidden.all(axis=1))
         if len(stuck):
-            self.raise_dead_end(prefix, int(stuck[0]))
+            raise DeadEndError(self.dead_end(prefix, int(stuck[0])))
 
-    def raise_dead_end(self, prefix: Prefix, row: int) -> None:
-        """Report the prefix at this row as one that no token may continue."""
+    def dead_end(self, prefix: Prefix, row: int) -> str:
+        """Why no token may continue the prefix at this row."""
         traversal = prefix.batch()[int(prefix.rows[row])]
-        raise DeadEndError(
-            f"no token may follow {traversal}: {self._explain_dead_end(prefix, row)}; "
-            "loosen one of these constraints"
-        )
+        why = self._explain_dead_end(prefix, row)
+        return f"no token may follow {traversal}: {why}; loosen one of these constraints"
 
     def _explain_dead_end(self, prefix: Prefix, row: int) -> str:
         parts = []
@@ -175,10 +275,112 @@ class Space:
 
     def _forbidden_by_rule(self, prefix: Prefix) -> list[tuple[str, Bools]]:
         found = [(rule.name, rule.forbidden(prefix)) for rule in self.rules]
+        for rule in self._option_rules:
+            for column, mask in self._barred_by(rule, prefix).items():
+                nothing_left = prefix.forbid_nothing()
+                nothing_left[:, self.library.columns[column].token] = mask.all(axis=1)
+                found.append((rule.name, nothing_left))
         if not self.has_fixed_ranges:
             low, high = self._within_ranges(*self.bounds.interval(prefix))
             found.append((self.bounds.name, self._too_narrow(low, high)))
+        if self._look_ahead is not None:
+            together = self._look_ahead.forbidden(prefix)
+            for _, forbidden in found:
+                together = together & ~forbidden
+            found.append(("the rules together", together))
         return found
+
+    def _explain_start(self, start: Prefix) -> str:
+        """Why no design can begin: what each rule forbids, or the fewest rules that contradict each other."""
+        alone = [
+            (name, forbidden) for name, forbidden in self._forbidden_by_rule(start) if forbidden[0].all()
+        ]
+        if alone or self._look_ahead is None:
+            return self._explain_dead_end(start, 0)
+        needed = list(self.constraints)
+        for rule in self.constraints:
+            others = [other for other in needed if other is not rule]
+            try:
+                Space(self.library, self.shape, others, self.priors, self.bounds)
+            except DeadEndError:
+                needed = others
+        if len(needed) < 2:
+            return self._explain_dead_end(start, 0)
+        return f"{' and '.join(rule.name for rule in needed)} contradict each other"
+
+    # ------------------------------------------------------------------ random designs
+
+    def random_step(self, prefix: Prefix, rng: np.random.Generator) -> tuple[Ints, Floats]:
+        """Tokens int[B] for the next slots, every allowed one as likely, and their values, likewise; numbers of
+        infinite ranges within three units of the coordinate 0. DeadEndError if nothing is allowed."""
+        library, options, rows = self.library, self.options(prefix), np.arange(len(prefix))
+        self.require_options(prefix, options)
+        tokens: Ints = np.where(options.forbidden, -1.0, rng.random(options.forbidden.shape)).argmax(axis=1)
+        low, high = options.low[rows, tokens], options.high[rows, tokens]
+        ends = self.bounds_to_coordinates(tokens, low, high)
+        z_low, z_high = np.maximum(ends[0], -3.0), np.minimum(ends[1], 3.0)
+        values = library.coordinates.to_value(tokens, z_low + rng.random(z_low.shape) * (z_high - z_low))
+        if not library.plain:
+            values = np.where(library.half[tokens] > 0, np.round(values), values)
+        values = library.wide(np.clip(values, low, high))
+        for index, column in enumerate(library.columns):
+            if count := int(library.options[column.token, column.slot]):
+                own = np.flatnonzero(tokens == column.token)
+                weights = rng.random((len(own), count))
+                if index in options.barred:
+                    weights[options.barred[index][own]] = -1.0
+                values[own, column.slot] = weights.argmax(axis=1)
+        values = np.where(library.column_of[tokens] >= 0, values, np.nan)
+        return tokens, library.narrow(values)
+
+    def sample(self, count: int = 1, seed: int | np.random.Generator = 0) -> DesignBatch:
+        """Random designs that keep all rules, to see what a space is like: tokens and values evenly, step by step.
+
+        Example:
+            `for design in space.sample(5): print(space.render(design))`
+        """
+        require_integer("count", count, 0)
+        rng = np.random.default_rng(seed)
+        kept: list[DesignBatch] = []
+        missing = count
+        for _ in range(_ATTEMPTS):
+            prefix = self.start(missing)
+            stuck = np.zeros(missing, np.bool_)
+            while len(prefix):
+                closed: Bools = np.asarray(self.options(prefix).forbidden.all(axis=1))
+                stuck[prefix.rows[closed]] = True
+                prefix = prefix.keep(~closed) if closed.any() else prefix
+                if len(prefix):
+                    prefix = prefix.advance(*self.random_step(prefix, rng))
+            drawn = replace(prefix.batch(), origin=self).select(~stuck)
+            kept.append(drawn.select(self.accepted(drawn)))
+            missing -= len(kept[-1])
+            if not missing:
+                return DesignBatch.concatenate(kept)
+        raise DeadEndError(f"only {count - missing} of {count} designs were found that keep all rules")
+
+    def count(self, max_length: int | None = None) -> int:
+        """How many skeletons, sequences of tokens that keep the rules, there are up to a length; exact."""
+        found: int = import_module("discodso.space.listing").count(self, max_length)
+        return found
+
+    def enumerate(self, max_length: int | None = None) -> Iterator[tuple[str, ...]]:
+        """All skeletons by length, one after the other."""
+        found: Iterator[tuple[str, ...]] = import_module("discodso.space.listing").skeletons(self, max_length)
+        return found
+
+    def describe(self, examples: int = 3) -> str:
+        """What was declared, in words, with some random designs; for a terminal and a notebook."""
+        text: str = import_module("discodso.space.listing").describe(self, examples)
+        return text
+
+    def accepted(self, designs: DesignBatch) -> Bools:
+        """bool[B], which finished designs meet all conditions (`Where`)."""
+        if not self.conditions:
+            return np.ones(len(designs), np.bool_)
+        return np.array(
+            [all(rule.accepts(design) for rule in self.conditions) for design in designs], np.bool_
+        )
 
     # ------------------------------------------------------------------ designs in and out
 
@@ -192,7 +394,7 @@ class Space:
             return designs
         width = self.grammar.max_positions
         tokens = np.full((len(designs), width), -1, np.int64)
-        values = np.full((len(designs), width), np.nan)
+        values = np.full((len(designs), width, self.library.slots), np.nan)
         lengths = np.zeros(len(designs), np.int64)
         for row, design in enumerate(designs):
             ids, numbers = self._encode_one(design)
@@ -203,28 +405,53 @@ class Space:
             lengths[row] = len(ids)
             tokens[row, : len(ids)] = ids
             values[row, : len(ids)] = numbers
-        return DesignBatch(self.library, tokens, values, lengths)
+        return DesignBatch(self.library, tokens, self.library.narrow(values), lengths)
 
-    def _encode_one(self, design: Design) -> tuple[list[int], list[float]]:
+    def _encode_one(self, design: Design) -> tuple[list[int], list[list[float]]]:
         if not isinstance(design, Design):
             raise InvalidDesignError(f"expected a Design, got {type(design).__name__}")
         ids, numbers = [], []
-        for name, value in design:
+        nothing = [np.nan] * self.library.slots
+        for name, entry in zip(design.tokens, design.values, strict=True):
             try:
                 token = self.library.id(name)
-            except DeclarationError as error:
+                if token == self.library.end:
+                    raise InvalidDesignError(f"the end token {name!r} is implied, leave it out")
+                own = self._numbers(token, entry)
+            except DiscodsoError as error:
                 raise InvalidDesignError(f"{design}: {error}") from None
-            if token == self.library.end:
-                raise InvalidDesignError(f"{design}: the end token {name!r} is implied, leave it out")
-            if self.library.parametrised[token] != (value is not None):
-                need = "needs a value" if value is None else "takes no value"
-                raise InvalidDesignError(f"{design}: token {name!r} {need}")
             ids.append(token)
-            numbers.append(np.nan if value is None else float(value))
+            numbers.append(own + nothing[len(own) :])
         if self.library.end is not None:
             ids.append(self.library.end)
-            numbers.append(np.nan)
+            numbers.append(nothing)
         return ids, numbers
+
+    def _numbers(self, token: int, entry: Any) -> list[float]:
+        """The values of a part as numbers for arrays."""
+        declared = self.library.tokens[token]
+        if declared.parametrised != (entry is not None):
+            need = "needs a value" if entry is None else "takes no value"
+            raise InvalidDesignError(f"token {declared.name!r} {need}")
+        if isinstance(entry, Mapping):
+            unknown = [name for name in entry if name not in dict(declared.values)]
+            if unknown:
+                raise InvalidDesignError(f"token {declared.name!r} has no value {unknown[0]!r}")
+        elif len(declared.values) > 1:
+            wanted = ", ".join(name for name, _ in declared.values)
+            raise InvalidDesignError(f"token {declared.name!r} needs its values by name: {wanted}")
+        numbers: list[float] = []
+        for name, value in declared.values:
+            if isinstance(entry, Mapping) and name not in entry:
+                raise InvalidDesignError(f"token {declared.name!r} needs a value {name!r}")
+            given = entry[name] if isinstance(entry, Mapping) else entry
+            number = value.encode(given)
+            if number is None:
+                raise InvalidDesignError(
+                    f"{name} of token {declared.name!r} must be {value.expected}, got {given!r:.80}"
+                )
+            numbers.append(number)
+        return numbers
 
     def violations(self, design: Design) -> list[Violation]:
         """Every rule that the design breaks, with its position; empty for a design of the space.
@@ -234,7 +461,7 @@ class Space:
         ids, numbers = self._encode_one(design)
         found: list[Violation] = []
         prefix = self.start(1)
-        for position, (token, value) in enumerate(zip(ids, numbers, strict=True)):
+        for position, (token, own) in enumerate(zip(ids, numbers, strict=True)):
             name = self.library.names[token]
             if not len(prefix):
                 found.append(Violation(position, name, "shape", "stands after the end of a complete design"))
@@ -247,30 +474,51 @@ class Space:
             for rule, forbidden in self._forbidden_by_rule(prefix):
                 if forbidden[0, token]:
                     found.append(Violation(position, name, rule, f"forbidden by {rule}"))
-            low, high = self._within_ranges(*self.bounds.interval(prefix))
-            if self.library.parametrised[token] and not low[0, token] <= value <= high[0, token]:
-                message = (
-                    f"value {value:g} lies outside [{low[0, token]:g}, {high[0, token]:g}] "
-                    f"of {self.bounds.name}"
-                )
-                found.append(Violation(position, name, self.bounds.name, message))
-            prefix = prefix.advance(np.array([token]), np.array([value]))
+            found += self._value_violations(prefix, position, token, own)
+            prefix = prefix.advance(np.array([token]), self.library.narrow(np.array([own])))
+        if not len(prefix) and not found:
+            found += [
+                Violation(len(design), "(end)", rule.name, f"the design does not meet {rule.name}")
+                for rule in self.conditions
+                if not rule.accepts(design)
+            ]
         if len(prefix):
             missing = int(prefix.open_slots[0])
             message = f"the design ends with {missing} open slot{'s' if missing > 1 else ''}"
             found.append(Violation(len(ids), "(end)", "shape", message))
         return found
 
+    def _value_violations(
+        self, prefix: Prefix, position: int, token: int, numbers: list[float]
+    ) -> list[Violation]:
+        """Values outside their bounds, and options that a rule forbids."""
+        library, found = self.library, list[Violation]()
+        declared = library.tokens[token]
+        own_bounds = self._within_ranges(*self.bounds.interval(prefix))
+        sums = " and ".join(rule.name for rule in self.constraints if isinstance(rule, Sum))
+        blamed = set[str]()
+        for ends, rule_name in ((own_bounds, self.bounds.name), (self._interval(prefix), sums)):
+            limits = (library.wide(end)[0, token] for end in ends)
+            for (name, value), number, low, high in zip(declared.values, numbers, *limits, strict=False):
+                if not isinstance(value, Choice) and name not in blamed and not low <= number <= high:
+                    blamed.add(name)
+                    what = "value" if declared.plain else name
+                    message = f"{what} {number:g} lies outside [{low:g}, {high:g}] of {rule_name}"
+                    found.append(Violation(position, declared.name, rule_name, message))
+        for rule in self._option_rules:
+            for column, mask in self._barred_by(rule, prefix).items():
+                own = library.columns[column]
+                if own.token == token and mask[0, int(numbers[own.slot])]:
+                    option = own.value.decode(numbers[own.slot])
+                    message = f"{own.name}={option} is forbidden by {rule.name}"
+                    found.append(Violation(position, declared.name, rule.name, message))
+        return found
+
     def render(self, design: Design) -> str:
         """A tree as nested calls, `add(x, const(3.14))`; a sequence as a chain of its tokens."""
         if self.grammar.chain:
-            return " ".join(format_token(name, value) for name, value in design)
-        stack: list[str] = []
-        for name, value in reversed(list(design)):
-            arity = int(self.library.arity[self.library.id(name)])
-            children = [stack.pop() for _ in range(min(arity, len(stack)))]
-            stack.append(format_token(name, value) + (f"({', '.join(children)})" if children else ""))
-        return " ".join(reversed(stack))
+            return " ".join(map(format_token, design.tokens, design.values))
+        return nested(design, self.library.arities or {})
 
     def complexity(self, design: Design) -> float:
         """Sum of the complexities of the tokens."""
@@ -285,20 +533,28 @@ class Space:
 
     @cached_property
     def range_coordinates(self) -> tuple[Floats, Floats]:
-        """low[K], high[K]: the declared ranges in the policy's coordinates, NaN for discrete tokens."""
-        return self.bounds_to_coordinates(np.arange(len(self.library)), self.library.low, self.library.high)
+        """low[K, V], high[K, V]: the declared ranges in the policy's coordinates, NaN where there is no number."""
+        library = self.library
+        everything = slice(None)
+        ends = self.bounds_to_coordinates(everything, library.low, library.high)
+        low, high = (np.where(library.numeric, library.wide(end), np.nan) for end in ends)
+        return low, high
 
-    def bounds_to_coordinates(self, token: Ints, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Interval ends in the policy's coordinates."""
-        coordinates = self.library.coordinates
-        return coordinates.to_z(token, low), coordinates.to_z(token, high)
+    def bounds_to_coordinates(self, at: Any, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Interval ends in the policy's coordinates; `at` indexes the values of the library, as for `library.low`.
+        Those of integers reach half a step further."""
+        coordinates, half = self.library.coordinates, self.library.half[at]
+        return coordinates.to_z(at, low - half), coordinates.to_z(at, high + half)
 
 
-def _require_array(rule: Rule, array: object, kind: type[np.generic], shape: tuple[int, ...]) -> None:
+def _require_array(
+    rule: Rule, array: object, kind: type[np.generic], shape: tuple[int, ...], where: str = ""
+) -> None:
     """Refuse what a rule of the user's own must not return; cheap enough for every step."""
     if not isinstance(array, np.ndarray) or array.dtype != kind or array.shape != shape:
         got = f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else type(array).__name__
+        what = f"{kind.__name__}[B, {'n' if where else 'K'}] of shape {list(shape)}"
         raise DeclarationError(
-            f"{rule.name} must return an array {kind.__name__}[B, K] of shape {list(shape)}, got {got}; "
+            f"{rule.name}{where and f'.{where}'} must return an array {what}, got {got}; "
             "discodso.testing.check_constraint helps to find out why"
         )

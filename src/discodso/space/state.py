@@ -86,7 +86,7 @@ def batch_of(space: Space, arrays: Mapping[str, NDArray[Any]]) -> DesignBatch:
     good = (
         [array.dtype.str for array in (tokens, values, lengths)] == ["<i8", "<f8", "<i8"]
         and tokens.ndim == 2
-        and tokens.shape == values.shape
+        and values.shape == (*tokens.shape, *space.library.low.shape[1:])
         and lengths.shape == tokens.shape[:1]
         and (tokens >= -1).all()
         and (tokens < len(space.library)).all()

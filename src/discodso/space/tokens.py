@@ -1,9 +1,9 @@
 """What a design is made of: tokens, the library that holds them, and the shape of a traversal.
 
-A token l may carry one real parameter beta from its range A(l) (paper, section "Notation and problem
-definition"). The policy never sees beta itself but its *coordinate*: a finite range is mapped to [0, 1],
-linearly or by the logarithm, so that a scale of 0.5 means the same for volts and for farads. A range with an
-infinite end keeps its own units (or their logarithm).
+In the paper a token l may carry one real parameter beta from its range A(l) (section "Notation and problem
+definition"); here it carries any number of values. The policy never sees beta itself but its *coordinate*: a
+finite range is mapped to [0, 1], linearly or by the logarithm, so that a scale of 0.5 means the same for volts and
+for farads. A range with an infinite end keeps its own units (or their logarithm).
 """
 
 from __future__ import annotations
@@ -14,77 +14,107 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from discodso.base.arrays import Bools, Floats, Ints
 from discodso.base.checks import require, require_integer, require_number, require_one_of, settle_integers
 from discodso.base.errors import DeclarationError
+from discodso.space.values import Choice, Integer, Real, Value, checked_range
+
+VALUE = "value"  # the name of the one value of a token that is declared by its range
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, init=False, repr=False)
 class Token:
     """One symbol of a library.
 
     Args:
         name: unique in its library.
         arity: number of children in a tree; 0 for leaves and for every token of a sequence.
-        range: (low, high) of the parameter, infinite ends allowed; None for a strictly discrete token.
-        scale: "log" spreads the policy's attention evenly over orders of magnitude.
+        range: (low, high) of one real number, infinite ends allowed: short for `value=Real(low, high)`.
+        scale: "log" for `value=Real(low, high, log=True)`.
         complexity: what the token adds to the complexity of a design.
+        values: by name, each a `Real`, `Integer` or `Choice`; drawn in this order.
+
+    Attributes:
+        values: pairs of a name and a `Real`, `Integer` or `Choice`.
     """
 
     name: str
-    arity: int = 0
-    range: tuple[float, float] | None = None
-    scale: Literal["linear", "log"] = "linear"
-    complexity: float = 1.0
+    arity: int
+    complexity: float
+    values: tuple[tuple[str, Value], ...]
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
-            raise DeclarationError(f"a token needs a name that is a non-empty string, got {self.name!r}")
-        of_token = f"token {self.name!r}: "
-        require_integer(of_token + "arity", self.arity, 0)
-        require_one_of(of_token + "scale", self.scale, ("linear", "log"))
-        require_number(of_token + "complexity", self.complexity)
-        if self.range is not None:
-            object.__setattr__(self, "range", self._checked_range(self.range))
-        elif self.scale == "log":
-            raise DeclarationError(f"token {self.name!r}: scale 'log' needs a range")
+    def __init__(
+        self,
+        name: str,
+        arity: int = 0,
+        range: tuple[float, float] | None = None,
+        scale: Literal["linear", "log"] = "linear",
+        complexity: float = 1.0,
+        **values: Value,
+    ) -> None:
+        if not isinstance(name, str) or not name.strip():
+            raise DeclarationError(f"a token needs a name that is a non-empty string, got {name!r}")
+        of_token = f"token {name!r}: "
+        require_integer(of_token + "arity", arity, 0)
+        require_one_of(of_token + "scale", scale, ("linear", "log"))
+        require_number(of_token + "complexity", complexity)
+        if range is not None:
+            if values:
+                raise DeclarationError(f"{of_token}give a range or values by name, not both")
+            if not isinstance(range, (tuple, list, np.ndarray)) or len(range) != 2:
+                raise DeclarationError(
+                    f"{of_token}range must be a pair (low, high) of numbers, got {range!r:.80}"
+                )
+            low, high = checked_range(of_token + "range", range[0], range[1], scale == "log")
+            values = {VALUE: Real(low, high, scale == "log")}
+        elif scale == "log":
+            raise DeclarationError(f"{of_token}scale 'log' needs a range")
+        for own, value in values.items():
+            if not isinstance(value, (Real, Integer, Choice)):
+                raise DeclarationError(
+                    f"{of_token}value {own!r} must be a Real, Integer or Choice, got {value!r:.80}"
+                )
+            if not own.isidentifier() or own in _TAKEN or own.startswith("_"):
+                raise DeclarationError(f"{of_token}a value cannot be called {own!r}")
+        for key, given in (("name", name), ("arity", int(arity)), ("complexity", complexity)):
+            object.__setattr__(self, key, given)
+        object.__setattr__(self, "values", tuple(values.items()))
 
-    def _checked_range(self, given: tuple[float, float]) -> tuple[float, float]:
-        try:
-            if not isinstance(given, (tuple, list, np.ndarray)):
-                raise TypeError
-            low, high = (float(end) for end in given)
-        except (TypeError, ValueError, OverflowError):
-            raise DeclarationError(
-                f"token {self.name!r}: range must be a pair (low, high) of numbers, got {given!r:.80}"
-            ) from None
-        if not low < high or low == math.inf or high == -math.inf:
-            raise DeclarationError(
-                f"token {self.name!r}: range ({low:g}, {high:g}) is empty, low must be below high"
-            )
-        if self.scale == "log" and (low < 0 or (low == 0 and math.isfinite(high))):
-            raise DeclarationError(
-                f"token {self.name!r}: scale 'log' needs a positive lower end, got ({low:g}, {high:g})"
-            )
-        if self.scale == "log":
-            low = max(low, sys.float_info.min)  # the logarithm of 0 is no coordinate
-            if not math.log(low) < math.log(min(high, sys.float_info.max)):
-                raise DeclarationError(f"token {self.name!r}: range ({low!r}, {high!r}) is too narrow")
-        if math.isinf(high - low) and math.isfinite(low) and math.isfinite(high):
-            raise DeclarationError(
-                f"token {self.name!r}: range ({low:g}, {high:g}) is too wide for float64; "
-                "use infinite ends, or scale='log'"
-            )
-        return low, high
+    def __repr__(self) -> str:
+        parts = [repr(self.name)] + ([f"arity={self.arity}"] if self.arity else [])
+        if self.plain:
+            parts += [f"range={self.range}"] + (["scale='log'"] if self.values[0][1].log else [])
+        else:
+            parts += [f"{name}={value!r}" for name, value in self.values]
+        parts += [f"complexity={self.complexity!r}"] if self.complexity != 1.0 else []
+        return f"Token({', '.join(parts)})"
 
     @property
     def parametrised(self) -> bool:
-        """Whether the token carries a value."""
-        return self.range is not None
+        """Whether the token carries values."""
+        return bool(self.values)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it carries one real number that has no name of its own, as in the paper."""
+        return len(self.values) == 1 and self.values[0][0] == VALUE and isinstance(self.values[0][1], Real)
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """(low, high) of its number, if it carries one without a name."""
+        return (self.values[0][1].low, self.values[0][1].high) if self.plain else None
+
+    def discrete(self) -> Token:
+        """The token without its numbers; options stay."""
+        options: dict[str, Any] = {name: value for name, value in self.values if isinstance(value, Choice)}
+        return Token(self.name, self.arity, complexity=self.complexity, **options)
+
+
+_TAKEN = ("name", "values", "arity", "range", "scale", "complexity")  # of a part of a design, or of a token
 
 
 _LOG_LIMITS = (math.log(sys.float_info.min), math.log(sys.float_info.max))
@@ -92,10 +122,14 @@ _LOG_LIMITS = (math.log(sys.float_info.min), math.log(sys.float_info.max))
 
 @dataclass(frozen=True)
 class Coordinates:
-    """The map between values beta and the policy's coordinates z, one entry for each token.
+    """The map between values beta and the policy's coordinates z, an entry for each value of each token.
 
     z = (g(beta) - offset) / width, with g the logarithm where `log` is set and the identity elsewhere. A finite
-    range is mapped to [0, 1]; one with a single finite end keeps its units and counts from that end.
+    range is mapped to [0, 1]; one with a single finite end keeps its units and counts from that end. An integer n
+    has the interval from n - 1/2 to n + 1/2. Options have no coordinates but their numbers.
+
+    Attributes:
+        log, offset, width: [K], or [K, V] where some token carries more than one value.
     """
 
     log: Bools
@@ -103,32 +137,36 @@ class Coordinates:
     width: Floats
 
     @classmethod
-    def of(cls, tokens: Sequence[Token]) -> Coordinates:
-        """Build the map for a list of K tokens."""
-        count = len(tokens)
-        log, offset, width = np.zeros(count, np.bool_), np.zeros(count), np.ones(count)
+    def of(cls, tokens: Sequence[Token], shape: tuple[int, ...]) -> Coordinates:
+        """Build the map for a list of K tokens; `shape` is [K] or [K, V]."""
+        log, offset, width = np.zeros(shape, np.bool_), np.zeros(shape), np.ones(shape)
         for k, token in enumerate(tokens):
-            if token.range is None:
-                continue
-            log[k] = token.scale == "log"
-            low, high = (_log(end) if log[k] else end for end in token.range)
-            finite = [end for end in (low, high) if math.isfinite(end)]
-            if finite:
-                offset[k] = finite[0]
-                width[k] = high - low if len(finite) == 2 else 1.0
+            for j, (_, value) in enumerate(token.values):
+                if isinstance(value, Choice):
+                    continue
+                at = (k, j)[: len(shape)]
+                log[at] = value.log
+                half = 0.5 if isinstance(value, Integer) else 0.0
+                ends = value.low - half, value.high + half
+                low, high = (_log(end) if value.log else end for end in ends)
+                finite = [end for end in (low, high) if math.isfinite(end)]
+                if finite:
+                    offset[at] = finite[0]
+                    width[at] = high - low if len(finite) == 2 else 1.0
         return cls(log, offset, width)
 
-    def to_z(self, token: Ints, value: Floats) -> Floats:
-        """Coordinates of values; both arguments broadcast, any shape."""
-        raw = np.array(np.broadcast_to(value, np.broadcast(token, value).shape), dtype=np.float64)
-        log = np.broadcast_to(self.log[token], raw.shape)
+    def to_z(self, token: Any, value: Floats) -> Floats:
+        """Coordinates of values; `token` indexes the entries: ids, or ids and slots."""
+        log, offset, width = self.log[token], self.offset[token], self.width[token]
+        raw = np.array(np.broadcast_to(value, np.broadcast(log, value).shape), dtype=np.float64)
+        log = np.broadcast_to(log, raw.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
             raw[log] = np.log(raw[log])
-        z: Floats = (raw - self.offset[token]) / self.width[token]
+        z: Floats = (raw - offset) / width
         return z
 
-    def to_value(self, token: Ints, z: Floats) -> Floats:
-        """Values at coordinates; the inverse of `to_z`."""
+    def to_value(self, token: Any, z: Floats) -> Floats:
+        """Values at coordinates; the inverse of `to_z`, but for the rounding of integers."""
         raw: Floats = z * self.width[token] + self.offset[token]
         log = self.log[token]
         raw[log] = np.exp(np.clip(raw[log], *_LOG_LIMITS))
@@ -136,8 +174,24 @@ class Coordinates:
 
 
 def _log(value: float) -> float:
-    """The logarithm; the smallest normal number stands for 0, see `Token`."""
+    """The logarithm; the smallest normal number stands for 0, see `checked_range`."""
     return math.log(value) if value > sys.float_info.min else -math.inf
+
+
+@dataclass(frozen=True)
+class Column:
+    """One value of one token: the P columns of a library are all of them, in order.
+
+    Attributes:
+        token, slot: id of the token, and which of its values it is.
+        name: of the value.
+        value: what it is.
+    """
+
+    token: int
+    slot: int
+    name: str
+    value: Value
 
 
 class Library:
@@ -147,16 +201,28 @@ class Library:
         tokens: the tokens, in order; the index of a token in here is its id.
         names: their names.
         end: id of the end token of an open sequence, else None.
+        dropped: names of values that its tokens carry elsewhere; rules may ask for them.
         arity: int[K].
-        parametrised: bool[K].
-        parametrised_ids: int[P], ids of the parametrised tokens.
-        parameter_index: int[K], column of a token among the parametrised ones, -1 for discrete tokens.
-        low, high: float[K], declared ranges, NaN for discrete tokens.
+        arities: the same by name; None if no token has children.
+        parametrised: bool[K], tokens that carry values.
+        slots: V, the most values of a token, at least 1.
+        columns: the P values of all tokens.
+        column_of: int[K, V], the column of each value, -1 where there is none.
+        numeric, integer: bool[K, V], numbers, and those of them that are integers.
+        number_of: int[K, V], which of all numbers it is, -1 where there is none.
+        options: int[K, V], how many options, 0 where there is no Choice.
+        has_options: whether there is any.
+        plain: whether no token carries more than one real number without a name, as in the paper.
+        low, high: declared ranges, NaN for discrete tokens; of options the first and last number. Of shape [K],
+            or [K, V] where some token carries more than one value: only then arrays of values have a last axis for
+            the values of a token.
+        half: likewise, 1/2 for integers, which reach so far to both sides, else 0.
         coordinates: the map from values to what the policy sees.
     """
 
-    def __init__(self, tokens: Iterable[Token], end: str | None = None) -> None:
+    def __init__(self, tokens: Iterable[Token], end: str | None = None, dropped: Iterable[str] = ()) -> None:
         self.tokens = tuple(tokens)
+        self.dropped = frozenset(dropped)
         for token in self.tokens:
             if not isinstance(token, Token):
                 raise DeclarationError(f"a library is made of Token objects, got {token!r}")
@@ -171,13 +237,34 @@ class Library:
         self._ids = {name: k for k, name in enumerate(self.names)}
         self.end = None if end is None else self._ids[end]
         self.arity: Ints = np.array([token.arity for token in self.tokens], dtype=np.int64)
+        by_name = {token.name: token.arity for token in self.tokens}
+        self.arities = by_name if self.arity.any() else None
         self.parametrised: Bools = np.array([token.parametrised for token in self.tokens])
-        self.parametrised_ids: Ints = np.flatnonzero(self.parametrised)
-        self.parameter_index: Ints = np.where(self.parametrised, np.cumsum(self.parametrised) - 1, -1)
-        ranges = [token.range or (math.nan, math.nan) for token in self.tokens]
-        self.low: Floats = np.array([low for low, _ in ranges])
-        self.high: Floats = np.array([high for _, high in ranges])
-        self.coordinates = Coordinates.of(self.tokens)
+        self.slots = max(1, *(len(token.values) for token in self.tokens), 1)
+        self.columns = tuple(
+            Column(k, j, name, value)
+            for k, token in enumerate(self.tokens)
+            for j, (name, value) in enumerate(token.values)
+        )
+        shape = len(self.tokens), self.slots
+        self.column_of: Ints = np.full(shape, -1, np.int64)
+        self.numeric, self.integer = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
+        self.options: Ints = np.zeros(shape, np.int64)
+        low, high = np.full(shape, np.nan), np.full(shape, np.nan)
+        for index, column in enumerate(self.columns):
+            at, value = (column.token, column.slot), column.value
+            self.column_of[at] = index
+            self.numeric[at] = not isinstance(value, Choice)
+            self.integer[at] = isinstance(value, Integer)
+            self.options[at] = len(value.options) if isinstance(value, Choice) else 0
+            low[at], high[at] = value.low, value.high
+        self.number_of: Ints = np.where(self.numeric, np.cumsum(self.numeric).reshape(shape) - 1, -1)
+        self.half: Floats = self.narrow(0.5 * self.integer)
+        self.low: Floats = self.narrow(low)
+        self.high: Floats = self.narrow(high)
+        self.coordinates = Coordinates.of(self.tokens, self.low.shape)
+        self.has_options = bool(self.options.any())
+        self.plain = all(token.plain or not token.parametrised for token in self.tokens)
         self._hash = hash((self.tokens, self.end))
 
     def __len__(self) -> int:
@@ -191,8 +278,8 @@ class Library:
     def __hash__(self) -> int:
         return self._hash
 
-    def __reduce__(self) -> tuple[type[Library], tuple[tuple[Token, ...], str | None]]:
-        return Library, (self.tokens, None if self.end is None else self.names[self.end])
+    def __reduce__(self) -> tuple[type[Library], tuple[Any, ...]]:
+        return Library, (self.tokens, None if self.end is None else self.names[self.end], self.dropped)
 
     def __repr__(self) -> str:
         return f"Library({', '.join(self.names)})"
@@ -209,6 +296,25 @@ class Library:
     def ids(self, names: Iterable[str]) -> Ints:
         """Indices of several tokens."""
         return np.array([self.id(name) for name in names], dtype=np.int64)
+
+    def place(self, token: str, value: str | None = None) -> tuple[int, int]:
+        """Id of a token, and which of its values this is; its only one if no name is given."""
+        k = self.id(token)
+        names = [name for name, _ in self.tokens[k].values]
+        if value is None and len(names) == 1:
+            return k, 0
+        if value not in names:
+            has = f"it has {', '.join(names)}" if names else "it carries none"
+            raise DeclarationError(f"token {token!r} has no value {value!r}; {has}")
+        return k, names.index(value)
+
+    def wide(self, array: Any) -> Any:
+        """An array of values with a last axis for the values of a token, whether or not it has one."""
+        return array[..., None] if self.slots == 1 else array
+
+    def narrow(self, array: Any) -> Any:
+        """Inverse of `wide`."""
+        return array[..., 0] if self.slots == 1 else array
 
     def members(self, names: Iterable[str]) -> Bools:
         """bool[K], True at the named tokens."""
@@ -315,7 +421,8 @@ def library_for(tokens: Iterable[Token] | Library, shape: Shape) -> Library:
         raise DeclarationError(f"tokens must be a list of Token objects, got {tokens!r}")
     library = tokens if isinstance(tokens, Library) else Library(tokens)
     if library.end is not None:  # taken from an open sequence; its end token belongs to that shape
-        library = Library(token for k, token in enumerate(library.tokens) if k != library.end)
+        own = (token for k, token in enumerate(library.tokens) if k != library.end)
+        library = Library(own, dropped=library.dropped)
     if isinstance(shape, Tree):
         if not np.any(library.arity == 0):
             raise DeclarationError("a tree library needs at least one leaf, a token of arity 0")
@@ -330,5 +437,6 @@ def library_for(tokens: Iterable[Token] | Library, shape: Shape) -> Library:
             raise DeclarationError(
                 f"the end token {shape.end!r} is added by OpenSequence; rename the token of that name"
             )
-        return Library((*library.tokens, Token(shape.end, complexity=0.0)), end=shape.end)
+        tokens = (*library.tokens, Token(shape.end, complexity=0.0))
+        return Library(tokens, end=shape.end, dropped=library.dropped)
     return library

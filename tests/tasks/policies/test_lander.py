@@ -9,19 +9,15 @@ import numpy as np
 import pytest
 from control_trees import random_tree
 
-from discodso.tasks.policies import lander
+from discodso.tasks.policies import gymnasium_episodes
 from discodso.tasks.policies.environments import make
-from discodso.tasks.policies.lander import QuickLander, quick_lander
-from discodso.tasks.policies.plain_episode import PlainEpisodes
+from discodso.tasks.policies.gymnasium_episodes import PlainEpisodes, QuickLander, quick_lander
+from discodso.tasks.policies.splits import Columns
 from discodso.tasks.policies.tree import Environment
 from discodso.tasks.policies.tree_policy import TreePolicy
 
 LANDER = Environment("LunarLander-v3")
 FOUND = sorted((Path(__file__).parents[3] / "results/policies").glob("LunarLander*/policy.json"))
-
-
-def nodes_of(policy):
-    return tuple(array.tolist() for array in policy.arrays())
 
 
 def trees(count):
@@ -35,10 +31,10 @@ def test_returns_equal_gymnasiums_to_the_last_bit():
     quick, plain = quick_lander(LANDER), PlainEpisodes(make(LANDER))
     returns, seeds = [], [0, 7, 2**30 + 5]
     for policy in trees(20):
-        nodes = nodes_of(policy)
+        tree = policy.columns
         for seed in seeds:
-            returns.append(quick.run(nodes, seed, 1000))
-            assert returns[-1] == plain.run(nodes, seed, 1000), (policy, seed)
+            returns.append(quick.run(tree, seed, 1000))
+            assert returns[-1] == plain.run(tree, seed, 1000), (policy, seed)
     assert len(FOUND) >= 2
     assert len(set(returns)) > 25
     assert max(returns) > 200 > -400 > min(returns)  # landed and crashed
@@ -48,16 +44,16 @@ def test_returns_equal_gymnasiums_to_the_last_bit():
 def test_returns_of_many_episodes_equal_gymnasiums():
     quick, plain = quick_lander(LANDER), PlainEpisodes(make(LANDER))
     for policy in trees(150):
-        nodes = nodes_of(policy)
+        tree = policy.columns
         for seed in range(10):
-            assert quick.run(nodes, seed, 1000) == plain.run(nodes, seed, 1000), (policy, seed)
+            assert quick.run(tree, seed, 1000) == plain.run(tree, seed, 1000), (policy, seed)
 
 
 def test_an_episode_is_cut_off_where_it_is_told():
     quick, env = quick_lander(LANDER), gymnasium.make("LunarLander-v3")
     env.reset(seed=3)
     expected = sum(float(env.step(2)[1]) for _ in range(20))
-    assert quick.run(([-1], [0.0], [2]), 3, 20) == expected
+    assert quick.run(Columns.of(((None, 2),)), 3, 20) == expected
 
 
 def test_only_the_plain_environment_is_quick(monkeypatch):
@@ -72,7 +68,7 @@ def test_only_the_plain_environment_is_quick(monkeypatch):
 def test_another_gymnasium_is_noticed(monkeypatch):
     from gymnasium.envs.box2d import lunar_lander
 
-    lander._is_exact.cache_clear()
+    gymnasium_episodes._is_exact.cache_clear()
     original = lunar_lander.LunarLander.step
 
     def step(self, action):
@@ -82,5 +78,5 @@ def test_another_gymnasium_is_noticed(monkeypatch):
     monkeypatch.setattr(lunar_lander.LunarLander, "step", step)
     assert quick_lander(LANDER) is None
     monkeypatch.undo()
-    lander._is_exact.cache_clear()
+    gymnasium_episodes._is_exact.cache_clear()
     assert isinstance(quick_lander(LANDER), QuickLander)

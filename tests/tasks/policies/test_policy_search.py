@@ -62,18 +62,18 @@ def test_search_validation_and_test_seeds_never_meet() -> None:
 
 
 def test_the_winner_is_chosen_on_fresh_episodes(found: PolicySearch) -> None:
-    means = [candidate.mean for candidate in found.candidates]
+    means = [candidate.mean for candidate in found.finalists]
     assert means == sorted(means, reverse=True)
-    winner = found.candidates[0].policy
+    winner = found.finalists[0].policy
     seeds = validation_seeds(3, 110)[10:]
-    assert found.candidates[0].mean == winner.evaluate(seeds=seeds).mean()
+    assert found.finalists[0].mean == winner.evaluate(seeds=seeds).mean()
     assert found.policy == found.policy.pruned()
 
 
 @pytest.mark.parametrize(("episodes", "expected"), [(30, 300), (200, 2000), (450, 2000)])
 def test_many_episodes_for_a_call_do_not_make_the_choice_long(episodes: int, expected: int) -> None:
     found = search_policy("MountainCar-v0", budget=100, episodes=episodes, seed=0, test_seeds=range(3))
-    assert {candidate.episodes for candidate in found.candidates} == {expected}
+    assert {candidate.episodes for candidate in found.finalists} == {expected}
 
 
 @pytest.mark.parametrize(
@@ -352,12 +352,12 @@ def test_the_paper_preset_leaves_the_winner_as_it_was_found() -> None:
     found = search_policy(
         "CartPole-v1", budget=300, episodes=10, seed=1, preset="paper", test_seeds=range(10)
     )
-    assert found.policy == found.candidates[0].policy
+    assert found.policy == found.finalists[0].policy
     trimmed = search_policy(
         "CartPole-v1", budget=300, episodes=10, seed=1, preset="paper", test_seeds=range(10), trim=True
     )
     assert len(trimmed.policy) <= len(found.policy)
-    assert trimmed.candidates == found.candidates
+    assert trimmed.finalists == found.finalists
     assert trimmed.validation_episodes > found.validation_episodes
 
 

@@ -7,6 +7,7 @@ import multiprocessing
 import platform
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -16,8 +17,9 @@ from trees import decision, naive_action, plain_return, random_tree, sensible_tr
 
 from discodso.tasks.policies import _simulators, simulators
 from discodso.tasks.policies.episodes import node_shares
-from discodso.tasks.policies.simulators import KINDS, Forest, loop_address, numpy_loops, simulator_for
-from discodso.tasks.policies.tree import Environment
+from discodso.tasks.policies.simulators import KINDS, loop_address, numpy_loops, simulator_for
+from discodso.tasks.policies.splits import walk
+from discodso.tasks.policies.tree import Environment, Forest
 
 IDS = tuple(KINDS)
 RANGES = {
@@ -58,7 +60,8 @@ def compiled_returns(environment, trees, seeds, threads=1):
     simulator = simulator_for(Environment(environment))
     assert simulator is not None
     tree_of, start = (index.ravel() for index in np.indices((len(trees), len(seeds))))
-    found = simulator.returns(Forest.of(trees), simulator.starts(seeds), tree_of, start, threads=threads)
+    running = replace(simulator, threads=threads)
+    found, _ = running.returns(Forest.of(trees), tree_of, np.array(seeds)[start])
     return found.reshape(len(trees), len(seeds))
 
 
@@ -175,35 +178,32 @@ def test_two_threads_return_what_one_does(environment):
 def test_a_tree_returns_the_same_in_any_company_and_order(environment):
     trees = sample_of_trees(environment, 12, seed=4)
     simulator = simulator_for(Environment(environment))
-    starts, forest = simulator.starts(range(6)), Forest.of(trees)
+    forest, pool = Forest.of(trees), replace(simulator, pool=simulator.starts(range(6)))
     expected = compiled_returns(environment, trees, range(6))
     rng = np.random.default_rng(0)
     tree_of, start = rng.integers(0, 12, 200), rng.integers(0, 6, 200)
-    assert np.array_equal(simulator.returns(forest, starts, tree_of, start), expected[tree_of, start])
+    for running in (simulator, pool):
+        assert np.array_equal(running.returns(forest, tree_of, start)[0], expected[tree_of, start])
 
 
 @pytest.mark.parametrize("environment", IDS)
 def test_visits_are_what_a_count_in_python_gives(environment):
-    simulator = simulator_for(Environment(environment))
     seeds = range(3)
     trees = [policy for policy in sample_of_trees(environment, 8, seed=5) if len(policy) > 1]
     env = gymnasium.make(environment, disable_env_checker=True)
     for policy in trees:
-        visits = np.zeros(len(policy), np.int64)
-        order = np.arange(len(seeds))
-        simulator.returns(Forest.of([policy]), simulator.starts(seeds), order * 0, order, visits=visits)
-        counted, parents = np.zeros(len(policy), np.int64), policy.parents()
+        counted = np.zeros(len(policy), np.int64)
+        parents = {child: node for node, *children in policy.decisions() for child in children}
         for seed in seeds:
             observation, _ = env.reset(seed=seed)
             over = False
             while not over:
-                node = int(policy.leaves_of(observation[None])[0])
-                observation, _, terminated, truncated, _ = env.step(policy.jump[node])
+                node = walk(policy.columns, 0, observation.astype(np.float64))
+                observation, _, terminated, truncated, _ = env.step(policy.nodes[node][1])
                 over = terminated or truncated
-                while node >= 0:
+                while node is not None:
                     counted[node] += 1
-                    node = parents[node]
-        assert visits.tolist() == counted.tolist()
+                    node = parents.get(node)
         assert np.array_equal(node_shares(policy, environment, seeds), counted / counted[0])
 
 
@@ -356,7 +356,6 @@ def test_the_naive_reader_and_the_forest_see_the_same_nodes():
     assert forest.offset.tolist() == np.cumsum([0, *map(len, trees)]).tolist()
     x = np.random.default_rng(0).uniform(-1, 1, 6)
     for m, policy in enumerate(trees):
-        part = slice(forest.offset[m], forest.offset[m + 1])
-        assert forest.feature[part].tolist() == list(policy.feature)
-        assert forest.jump[part].tolist() == list(policy.jump)
+        assert forest.columns_of(m) == policy.columns
+        assert forest.columns_of(m).nodes() == policy.nodes
         assert policy.act(x) == naive_action(policy.to_dict(), x)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import (
+    actions,
     any_tree,
     chain,
     decision,
@@ -37,12 +38,10 @@ NAMED = tree(EXAMPLE).with_names(
 
 
 @given(any_tree(), SEEDS)
-def test_one_by_one_at_once_and_naively_the_actions_are_the_same(policy, seed):
+def test_a_tree_acts_as_its_dictionary_reads(policy, seed):
     x = edge_points(np.random.default_rng(seed), policy, 3, 60)
     naive = [naive_action(policy.to_dict(), row) for row in x]
     assert [policy.act(row) for row in x] == naive
-    assert policy.act_batch(x).tolist() == naive
-    assert [policy.jump[node] for node in policy.leaves_of(x)] == naive
 
 
 def test_a_threshold_itself_goes_right_and_so_does_nan():
@@ -58,7 +57,7 @@ def test_float32_is_promoted_before_it_is_compared():
     policy = tree(decision(0, 0.1, 0, 1))
     above = tree(decision(0, float(seen[0]), 0, 1))
     for case in (policy, above):
-        assert case.act(seen) == case.act_batch(seen[None])[0] == 1
+        assert case.act(seen) == 1
     assert tree(decision(0, np.nextafter(float(seen[0]), 1), 0, 1)).act(seen) == 0
 
 
@@ -66,32 +65,23 @@ def test_observations_of_any_shape_are_flattened_and_may_be_wider_than_needed():
     policy = tree(decision(3, 0.0, 0, 1))
     assert policy.act([[5, 5], [5, -1]]) == 0
     assert policy.act([5, 5, 5, -1, 5, 5]) == 0
-    assert policy.act_batch(np.zeros((0, 4))).tolist() == []
     assert tree(4).act([]) == 4
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: tree(EXAMPLE).act([0.0, 0.0]), "feature 2, but an observation has only 2 numbers"),
-        (lambda: tree(EXAMPLE).act_batch(np.zeros((4, 1))), "feature 2, but an observation has only 1"),
-        (lambda: tree(EXAMPLE).act_batch(np.zeros(3)), r"one row for each, got shape \(3,\)"),
-    ],
-)
-def test_observations_that_do_not_fit_are_refused(call, message):
-    with pytest.raises(InvalidDesignError, match=message):
-        call()
+def test_observations_that_do_not_fit_are_refused():
+    with pytest.raises(InvalidDesignError, match="feature 2, but an observation has only 2 numbers"):
+        tree(EXAMPLE).act([0.0, 0.0])
 
 
 # ------------------------------------------------------------------------------------- shape
 
 
-def test_depths_and_parents_of_an_example():
+def test_depths_and_children_of_an_example():
     policy = tree(EXAMPLE)
     assert len(policy) == 9
     assert policy.depth == 3
     assert policy.depths() == (0, 1, 2, 2, 1, 2, 2, 3, 3)
-    assert policy.parents() == (-1, 0, 1, 1, 0, 4, 4, 6, 6)
+    assert list(policy.decisions()) == [(0, 1, 4), (1, 2, 3), (4, 5, 6), (6, 7, 8)]
     assert tree(1).depth == 0
 
 
@@ -125,8 +115,8 @@ def test_json_keeps_a_tree_to_the_last_bit(policy):
 def test_json_keeps_any_threshold_and_action(threshold, action):
     policy = tree(decision(3, threshold, action, 0))
     again = TreePolicy.from_dict(json.loads(json.dumps(policy.to_dict())))
-    assert again.threshold[0] == threshold
-    assert again.jump[1] == action
+    assert again.nodes[0][0].threshold == threshold
+    assert again.nodes[1] == (None, action)
 
 
 def test_numbers_of_numpy_become_plain_ones():
@@ -200,8 +190,8 @@ def test_the_deepest_tree_that_is_allowed_works():
     assert [policy.act([x]) for x in (0.5, 1.5, 199.5)] == [
         naive_action(policy.to_dict(), [x]) for x in (0.5, 1.5, 199.5)
     ]
-    smaller = policy.pruned()
-    assert smaller.same_behaviour(policy)
+    x = telling_points([policy])
+    assert actions(policy.pruned(), x) == actions(policy, x)
     assert TreePolicy.from_dict(json.loads(json.dumps(policy.to_dict()))) == policy
 
 
@@ -309,11 +299,9 @@ def test_a_pruned_tree_acts_the_same_everywhere_and_is_never_larger(policy, seed
     assert len(smaller) <= len(policy)
     assert smaller.pruned() == smaller
     x = edge_points(np.random.default_rng(seed), policy, 3, 200)
-    assert np.array_equal(smaller.act_batch(x), policy.act_batch(x))
-    x = telling_points([policy])
-    assert np.array_equal(
-        smaller.act_batch(np.pad(x, ((0, 0), (0, 3)))), policy.act_batch(np.pad(x, ((0, 0), (0, 3))))
-    )
+    assert actions(smaller, x) == actions(policy, x)
+    x = np.pad(telling_points([policy]), ((0, 0), (0, 3)))
+    assert actions(smaller, x) == actions(policy, x)
 
 
 def test_pruning_finds_something_in_most_random_trees():
@@ -378,14 +366,20 @@ def test_pruning_keeps_names():
 
 def agree_by_force(first, second):
     x = np.pad(telling_points([first, second]), ((0, 0), (0, 3)))
-    return bool(np.array_equal(first.act_batch(x), second.act_batch(x)))
+    return actions(first, x) == actions(second, x)
+
+
+def same_behaviour(first, second):
+    """Whether pruning sees that a decision between two trees on a feature of its own decides nothing."""
+    between = tree(decision(99, 0.0, first.to_dict(), second.to_dict()))
+    return 99 not in {split.feature for split, _ in between.pruned().nodes if split}
 
 
 @given(any_tree(features=2, actions=2, grid=2), any_tree(features=2, actions=2, grid=2))
 @settings(max_examples=400)
 def test_same_behaviour_equals_brute_force(first, second):
-    assert first.same_behaviour(second) == agree_by_force(first, second)
-    assert first.same_behaviour(second) == second.same_behaviour(first)
+    assert same_behaviour(first, second) == agree_by_force(first, second)
+    assert same_behaviour(first, second) == same_behaviour(second, first)
 
 
 def test_brute_force_meets_pairs_of_both_kinds():
@@ -397,7 +391,7 @@ def test_brute_force_meets_pairs_of_both_kinds():
             random_tree(rng, [(0.0, 1.0)], range(2), int(2 * rng.integers(4) + 1), 2) for _ in range(2)
         )
         expected = agree_by_force(first, second)
-        assert first.same_behaviour(second) == expected
+        assert same_behaviour(first, second) == expected
         if first != second:
             found[expected] += 1
     assert min(found.values()) > 50
@@ -406,21 +400,19 @@ def test_brute_force_meets_pairs_of_both_kinds():
 @given(any_tree(), SEEDS)
 def test_one_changed_leaf_is_noticed_exactly_if_it_matters(policy, seed):
     rng = np.random.default_rng(seed)
-    node = int(rng.choice([i for i, f in enumerate(policy.feature) if f < 0]))
-    jump = list(policy.jump)
-    jump[node] = 99
-    changed = TreePolicy(policy.feature, policy.threshold, tuple(jump))
-    assert policy.same_behaviour(changed) == agree_by_force(policy, changed)
+    node = int(rng.choice([i for i, (split, _) in enumerate(policy.nodes) if split is None]))
+    changed = TreePolicy((*policy.nodes[:node], (None, 99), *policy.nodes[node + 1 :]))
+    assert same_behaviour(policy, changed) == agree_by_force(policy, changed)
 
 
 def test_behaviours_that_differ_at_one_float_only():
     cut, above = 0.5, float(np.nextafter(0.5, 1))
     first, second = tree(decision(0, cut, 0, 1)), tree(decision(0, above, 0, 1))
-    assert not first.same_behaviour(second)
+    assert not same_behaviour(first, second)
     both = tree(decision(0, cut, 0, decision(0, above, 2, 1)))
-    assert not both.same_behaviour(first)
+    assert not same_behaviour(both, first)
     assert both.act([cut]) == 2
-    assert tree(decision(0, 0.0, 0, 1)).same_behaviour(tree(decision(0, -0.0, 0, 1)))
+    assert same_behaviour(tree(decision(0, 0.0, 0, 1)), tree(decision(0, -0.0, 0, 1)))
 
 
 def test_cuts_are_all_trees_with_one_decision_less():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import re
 import sys
 from itertools import pairwise
@@ -18,6 +19,7 @@ from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.text import Text
 
 from discodso.base.errors import DeclarationError
+from discodso.report import trees
 from discodso.tasks.policies import tree_picture as picture
 from discodso.tasks.policies.tree_picture import draw, figure
 from discodso.tasks.policies.tree_policy import TreePolicy
@@ -39,10 +41,9 @@ SHORT_ACTIONS = ((0, "push left"), (1, "wait"), (2, "push right"))
 
 def shares_of(policy: TreePolicy, rng: np.random.Generator) -> np.ndarray:
     shares = np.ones(len(policy))
-    for node, (feature, _, jump) in enumerate(policy.nodes):
-        if feature >= 0:
-            shares[node + 1] = shares[node] * rng.choice([0.0, 1.0, rng.random(), rng.random()])
-            shares[jump] = shares[node] - shares[node + 1]
+    for node, left, right in policy.decisions():
+        shares[left] = shares[node] * rng.choice([0.0, 1.0, rng.random(), rng.random()])
+        shares[right] = shares[node] - shares[left]
     return shares
 
 
@@ -89,16 +90,15 @@ def check_layout(policy: TreePolicy, made: Figure) -> None:
     for stack in lines.values():
         assert not any(overlap(a, b) for i, a in enumerate(stack) for b in stack[:i])
     check_edges(policy, made, boxes)
-    for node, (feature, _, jump) in enumerate(policy.nodes):
-        if feature >= 0:  # yes to the left, no to the right, both lower
-            (left, _, _, up), (right, *_) = boxes[f"node-{node + 1}"], boxes[f"node-{jump}"]
-            assert left < right
-            assert up < boxes[f"node-{node}"][1]
+    for node, *children in policy.decisions():  # yes to the left, no to the right, both lower
+        (left, _, _, up), (right, *_) = (boxes[f"node-{child}"] for child in children)
+        assert left < right
+        assert up < boxes[f"node-{node}"][1]
 
 
 def check_edges(policy, made, boxes):
     """An edge touches its own two boxes only."""
-    parents = policy.parents()
+    parents = {child: node for node, *children in policy.decisions() for child in children}
     edges = [a for a in made.get_children() if isinstance(a, PathPatch)]
     assert len(edges) == len(policy) - 1
     for edge in edges:
@@ -135,7 +135,7 @@ def test_the_extreme_shapes(policy, names):
 
 
 def test_the_check_of_the_layout_would_notice_an_overlap(monkeypatch):
-    monkeypatch.setattr(picture, "_BESIDE", -20.0)
+    monkeypatch.setattr(trees, "_BESIDE", -20.0)
     with pytest.raises(AssertionError):
         check_layout(complete_tree(3), figure(complete_tree(3)))
 
@@ -184,7 +184,7 @@ def test_one_colour_for_each_action_and_grey_for_what_is_never_visited():
 
 
 def test_colours_follow_the_action_not_the_tree():
-    leaf = TreePolicy((-1,), (0.0,), (1,)).with_names(None, ["angle"], [(0, "left"), (1, "right")])
+    leaf = TreePolicy(((None, 1),)).with_names(None, ["angle"], [(0, "left"), (1, "right")])
     assert faces_of(figure(leaf))["node-0"] == faces_of(figure(small_tree()))["node-3"]
 
 
@@ -251,12 +251,29 @@ def test_other_formats_are_refused(tmp_path, name):
     assert not list(tmp_path.iterdir())
 
 
-def test_bad_shares_are_refused(tmp_path):
+@pytest.mark.parametrize("last", [[], [2.0, 0.0], [-0.1, 0.0], [math.nan, 0.0], ["a", 0]])
+def test_bad_shares_are_refused(tmp_path, last):
     with pytest.raises(DeclarationError, match="shares"):
-        draw(small_tree(), tmp_path / "a.svg", [0.5])
+        draw(chain(1), tmp_path / "a.svg", [1.0, *last])
     assert not list(tmp_path.iterdir())
 
 
 def test_pyplot_is_left_alone(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # importing it is an error now
     importlib.reload(picture).draw(small_tree(), tmp_path / "a.png")
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0, "0%"),
+        (1.0, "100%"),
+        (1e-9, "<0.1%"),
+        (0.9999, ">99.9%"),
+        (0.5, "50%"),
+        (0.042, "4.2%"),
+        (0.996, "99.6%"),
+    ],
+)
+def test_percentages(share, text):
+    assert picture._percent(share) == text

@@ -21,8 +21,7 @@ from trees import decision, plain_return, random_tree, tree
 
 from discodso.base.errors import EvaluationError, ExecutorError
 from discodso.tasks.policies.episodes import open_runner
-from discodso.tasks.policies.simulators import Forest
-from discodso.tasks.policies.tree import Environment
+from discodso.tasks.policies.tree import Environment, Forest
 from discodso.tasks.policies.workers import WorkerPool
 
 TREES = [
@@ -368,7 +367,7 @@ import os, signal, sys
 import numpy as np
 from environments import Trouble, registered
 from trees import tree
-from discodso.tasks.policies.simulators import Forest
+from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.tree import Environment
 from discodso.tasks.policies.workers import WorkerPool
 

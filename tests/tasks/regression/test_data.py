@@ -102,12 +102,12 @@ def test_fit_as_json():
 
 
 def test_bench_regression_resumes(tmp_path):
-    out = tmp_path / "runs.jsonl"
+    out = tmp_path / "runs"
     arguments = ["bench", "regression", "--problems", "Constant-6", "--budget", "2000", "--out", str(out)]
     first = CliRunner().invoke(app, [*arguments, "--checkpoint", "1000", "--workers", "1"])
     assert first.exit_code == 0, first.output
     assert "| Constant-6 | 1 |" in first.output
-    assert "1/1 Constant-6" in first.output
+    assert "1/1 regression, Constant-6" in first.output
     again = CliRunner().invoke(app, [*arguments, "--workers", "1"])
     assert "1/1" not in again.output
-    assert len(out.read_text().splitlines()) == 1
+    assert len((out / "paper-A-2000.jsonl").read_text().splitlines()) == 1

@@ -18,8 +18,8 @@ from discodso import Design, DisCoRegressor
 from discodso.base.errors import DeclarationError
 from discodso.tasks.regression.constants_fit import fit_constants
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.front import FrontPoint, choose_by_rule, undominated
-from discodso.tasks.regression.model_choice import widened
+from discodso.tasks.regression.front import FrontPoint, undominated
+from discodso.tasks.regression.model_choice import choose_by_rule, widened
 from discodso.tasks.regression.operators import Operator
 from discodso.tasks.regression.prune import prune, shorter
 
@@ -87,14 +87,14 @@ def test_warm_start_goes_on():
     X, y = law()
     y = np.sin(3 * X["speed"]) + y
     model = DisCoRegressor(budget=1500, random_state=0, warm_start=True, selection="accuracy").fit(X, y)
-    before = min(c.loss for c in model.candidates_)
+    before = min(c.loss for c in model.front_points_)
     kept = model._found.kept
     assert len(kept) > 5
     model.fit(X, y)
     started = model.result_.history[0]
     assert started.calls >= len(kept)  # it begins with them, and refines the best of them
     assert started.best > 0.9
-    assert min(c.loss for c in model.candidates_) <= before
+    assert min(c.loss for c in model.front_points_) <= before
 
 
 def test_time_limit_and_paper_protocol():

@@ -35,9 +35,8 @@ def test_the_kernels_have_the_same_errors(scaled):
     expressions = [Expression.parse(formula, ("x1", "x2")) for formula in FORMULAS]
     program, columns = Program.of(built.library), np.ascontiguousarray(X.T)
     batch = built.encode([expression.design for expression in expressions])
-    kernel = program.scaled_errors if scaled else program.errors
     defined = scaled_error if scaled else squared_error
-    found = kernel(batch, columns, y, weights)
+    found = program.errors(batch, columns, y, weights, scaled=scaled)
     want = [defined(evaluate(expression, X), y, weights) for expression in expressions]
     assert found == pytest.approx(want, rel=1e-9)
     assert np.isinf(found[3])

@@ -8,15 +8,17 @@ import pytest
 from discodso import DisCoRegressor, DisCoSettings, NetworkSettings
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.expression_space import RegressionSpace
-from discodso.tasks.regression.front import FrontPoint, choose_by_rule, marked_finite
+from discodso.tasks.regression.front import FrontPoint
 from discodso.tasks.regression.losses import squared_loss
 from discodso.tasks.regression.model_choice import (
-    choose_model,
+    choose_by_expected_reward,
+    choose_by_rule,
     expected_rewards,
+    marked_finite,
     widened,
     with_leave_one_out_error,
 )
-from discodso.tasks.regression.models import complexity, make_model
+from discodso.tasks.regression.models import make_model
 from discodso.tasks.regression.rewriting import rewritten
 
 RNG = np.random.default_rng(0)
@@ -29,7 +31,7 @@ def data(function, low, high, rows=60):
 
 def rated(text, seen):
     expression = Expression.parse(text, ("x",))
-    candidate = FrontPoint(expression, complexity(expression), squared_loss(expression, *seen))
+    candidate = FrontPoint(expression, expression.complexity, squared_loss(expression, *seen))
     return with_leave_one_out_error(candidate, *seen)
 
 
@@ -62,6 +64,8 @@ def rated(text, seen):
         ("exp(900 + x)", 4),
         ("sqrt(-2 * x)", 4),
         ("x / (0 * x)", 5),
+        ("inv(2 - 2) * x", 4),
+        ("2 / (0 * x)", 5),
     ],
 )
 def test_numbers_are_worked_out_and_gathered(text, tokens):
@@ -147,17 +151,17 @@ def test_models_that_run_away_or_end_outside_are_passed_over():
     runs = rated("1.414 * sqrt(0.5 * x + 0.005) + 0.0009 * sin(40 * x) + exp(9 * (x - 3))", seen)
     others = [rated(f"1.414 * sqrt(0.5 * x + {c})", seen) for c in (0.004, 0.006)]
     assert ends.loss < sane.loss
-    chosen = choose_model([ends, runs, sane, *others], *seen)
+    chosen = choose_by_expected_reward([ends, runs, sane, *others], *seen)
     assert chosen not in (ends, runs)
     assert choose_by_rule([ends, sane], "accuracy") is ends
-    assert choose_model([ends, sane], *seen, widen=False) is ends  # inside it is the better one
+    assert choose_by_expected_reward([ends, sane], *seen, widen=False) is ends  # inside it is the better one
 
 
 def test_the_exact_one_is_chosen_and_of_equals_the_shorter():
     seen = data(lambda x: 2.0 * x**2, -1, 1)
     exact, longer = rated("2.0 * x^2", seen), rated("2.0 * x^2 + 0.0 * sin(x)", seen)
     near = rated("1.9 * x^2 + 0.03", seen)
-    assert choose_model([longer, near, exact], *seen) is exact
+    assert choose_by_expected_reward([longer, near, exact], *seen) is exact
 
 
 def test_expected_rewards_by_hand():
@@ -225,7 +229,7 @@ def test_every_evaluation_of_the_choice_is_counted():
     for unseen, selection in ((None, "accuracy"), (held_out, "validation")):
         made.clear()
         model = make_model(
-            found, seen, unseen, room=100, selection=selection, loss=loss, polished=False, widen=False
+            found, seen, unseen, room=100, selection=selection, loss=loss, refines=False, widen=False
         )
         assert model.calls == len(made) - 1  # the loss of the constant is the variance
 

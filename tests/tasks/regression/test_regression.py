@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -13,8 +12,6 @@ from discodso.baselines.random_search import RandomSettings, UniformStepper
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.sampling import sample
 from discodso.disco.settings import LearnerSettings
-from discodso.reproduce.regression_runs import Trial, execute, execute_all, read_records, runs_of, table
-from discodso.run.executors.kinds import Threads
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace, regression_task
@@ -226,31 +223,3 @@ def test_scaled_rewards_are_those_of_the_best_line(own):
     assert compared > 60
     with pytest.raises(DeclarationError, match="scaled needs metric"):
         Fit.of(fit.program, X, y, metric="mae", scaled=True)
-
-
-def test_the_experiment_writes_lines_resumes_and_makes_a_table(tmp_path):
-    path = tmp_path / "runs.jsonl"
-    chosen = problems(["Jin-1", "Constant-6"])
-    settings = DisCoSettings(batch_size=100)
-    runs = runs_of(chosen, 2, 600, checkpoints=(300,), method=settings)
-    seen = []
-    execute_all(runs[:2], path, Threads(1), lambda record, count, total: seen.append((count, total)))
-    path.write_text(
-        path.read_text() + '{"problem": "Jin-1", "seed": 1, "calls"'
-    )  # a crash in the middle of a line
-    records = execute_all(runs, path, Threads(2), lambda record, count, total: seen.append((count, total)))
-    assert seen == [(1, 2), (2, 2), (1, 2), (2, 2)]
-    assert len(records) == len(read_records(path)) == 4
-    assert all(r["calls"] == 600 and 0 <= r["evaluation"] <= 1 for r in records)
-    assert records[0]["train"] >= records[0]["checkpoints"]["300"]["train"]
-    alone = execute(Trial("Jin-1", 0, 600, "A", (300,), settings))
-    first = next(r for r in records if r["problem"] == "Jin-1" and r["seed"] == 0)
-    assert {k: v for k, v in alone.items() if k != "cpu_seconds"} == {
-        k: v for k, v in json.loads(json.dumps(first)).items() if k != "cpu_seconds"
-    }
-    text = table(records, 600)
-    assert "| Jin-1 | 2 |" in text
-    assert "mean, all" in text
-    assert table(records, 300) != text
-    with pytest.raises(DeclarationError, match="no record at 5"):
-        table(records, 5)

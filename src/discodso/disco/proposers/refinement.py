@@ -1,4 +1,4 @@
-"""Values of promising skeletons, refined without derivatives: a small CMA-ES for each of the best skeletons.
+"""Numbers of promising skeletons, refined without derivatives: a small CMA-ES for each of the best skeletons.
 
 A search works on units (see `skeletons`), so that bounds that depend on values before them hold whatever it tries.
 It begins at the best design of the archive with its skeleton, follows that design if others move it far, and is
@@ -30,10 +30,10 @@ _FULL = 30  # values up to which the covariance is a matrix, else its diagonal
 
 @dataclass(frozen=True)
 class LocalSearch:
-    """CMA-ES with weighted recombination on the N values of one skeleton, between two generations.
+    """CMA-ES with weighted recombination on the N numbers of one skeleton, between two generations.
 
     Attributes:
-        tokens: int[L], the skeleton.
+        tokens, options: int[L] and int[L, V], the skeleton; options are empty in spaces that have none.
         mean: float[N], units.
         scale: of the steps.
         covariance: float[N, N] of the steps, or its diagonal float[N].
@@ -44,6 +44,7 @@ class LocalSearch:
     """
 
     tokens: Ints
+    options: Ints
     mean: Floats
     scale: float
     covariance: Floats
@@ -56,14 +57,17 @@ class LocalSearch:
     fruitless: int = 0
 
     @classmethod
-    def begin(cls, tokens: Ints, units: Floats, reward: float, spread: Floats) -> LocalSearch:
+    def begin(cls, tokens: Ints, options: Ints, units: Floats, reward: float, spread: Floats) -> LocalSearch:
         """A search round one design; `spread` float[N] is 1 for bounded units, larger for large numbers."""
         count = len(units)
         covariance = np.diag(spread**2) if count <= _FULL else spread**2
-        zeros = np.zeros(count)
-        return cls(
-            tokens, units, _FIRST_SCALE, covariance, zeros, zeros, np.empty((0, count)), np.empty(0), reward
-        )
+        zeros, nothing = np.zeros(count), (np.empty((0, count)), np.empty(0))
+        return cls(tokens, options, units, _FIRST_SCALE, covariance, zeros, zeros, *nothing, reward)
+
+    @property
+    def key(self) -> bytes:
+        """Of the skeleton, as `DesignBatch.skeletons` has it."""
+        return self.tokens.tobytes() + self.options.tobytes()
 
     @property
     def generation_size(self) -> int:
@@ -152,7 +156,7 @@ class LocalSearch:
 
     def to_state(self) -> State:
         """For a checkpoint."""
-        names = ("tokens", "mean", "covariance", "path", "scale_path", "units", "rewards")
+        names = ("tokens", "options", "mean", "covariance", "path", "scale_path", "units", "rewards")
         arrays = {name: np.array(getattr(self, name)) for name in names}
         arrays["numbers"] = np.array([self.scale, self.best])
         return State(arrays, {"generations": self.generations, "fruitless": self.fruitless})
@@ -250,7 +254,7 @@ class LocalSearches:
         rows: dict[bytes, list[int]] = {}
         for row, key in enumerate(told.designs.skeletons()):
             rows.setdefault(key, []).append(row)
-        units = units_of(space, told.designs) if len(told) else np.empty((0, 0))
+        units = units_of(space, told.designs) if len(told) else np.empty((0, 0, 0))
         best: dict[bytes, int] = {}
         for row, key in enumerate(elites.designs.skeletons()):
             best.setdefault(key, row)
@@ -260,8 +264,8 @@ class LocalSearches:
                 continue
             if key in rows:
                 own = np.array(rows[key])
-                places = np.flatnonzero(parameters(space, search.tokens))
-                search = search.told(units[own][:, places], told.rewards[own])
+                places = parameters(space, search.tokens)
+                search = search.told(units[own][:, : len(places)][:, places], told.rewards[own])
             known = max(search.best, float(search.rewards.max(initial=-np.inf)))
             if elites.rewards[best[key]] > known:
                 search = _met(space, search, elites.select(np.array([best[key]])))
@@ -276,15 +280,18 @@ class LocalSearches:
     def of_state(cls, state: State) -> LocalSearches:
         """Inverse of `to_state`."""
         found = [LocalSearch.of_state(state.part(name)) for name in state.data]
-        return cls({search.tokens.tobytes(): search for search in found})
+        return cls({search.key: search for search in found})
 
 
 def _begin(space: Space, elite: Pool) -> LocalSearch:
-    tokens = elite.designs.tokens[0, : int(elite.designs.lengths[0])]
+    count = int(elite.designs.lengths[0])
+    tokens, options = elite.designs.tokens[0, :count], np.empty(0, np.int64)
+    if space.library.has_options:
+        options = elite.designs.option_numbers()[0, :count]
     units = _own_units(space, elite)
-    low, high = (ends[tokens[parameters(space, tokens)]] for ends in unit_limits(space))
+    low, high = (ends[tokens][parameters(space, tokens)] for ends in unit_limits(space))
     spread = np.where(np.isfinite(high - low), 1.0, 1.0 + np.abs(units))
-    return LocalSearch.begin(tokens.copy(), units, float(elite.rewards[0]), spread)
+    return LocalSearch.begin(tokens.copy(), options, units, float(elite.rewards[0]), spread)
 
 
 def _own_units(space: Space, elite: Pool) -> Floats:
@@ -308,9 +315,9 @@ def _met(space: Space, search: LocalSearch, elite: Pool) -> LocalSearch:
 def _designs(space: Space, elite: DesignBatch, proposed: Floats) -> DesignBatch:
     """Designs of one skeleton with such units; those that some bound forbids are left out."""
     skeletons = elite.select(np.zeros(len(proposed), np.int64))
-    units = np.full(skeletons.tokens.shape, np.nan)
     own = parameters(space, elite.tokens[0])
-    low, high = (ends[elite.tokens[0, own]] for ends in unit_limits(space))
+    units = np.full((len(skeletons), *own.shape), np.nan)
+    low, high = (ends[elite.tokens[0]][own] for ends in unit_limits(space))
     units[:, own] = np.clip(proposed, low, high)
     designs, feasible = fill(space, skeletons, units)
     return designs.select(feasible)

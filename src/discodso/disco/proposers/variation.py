@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from discodso.disco.archive import Archive, Pool
-from discodso.disco.scripts import FRESH, Script, Scripts, script_of, spans
+from discodso.disco.scripts import FRESH, Entry, Script, Scripts, script_of, spans
 from discodso.disco.settings import VariationSettings
 from discodso.space.design import DesignBatch
 from discodso.space.space import Space
 from discodso.space.state import State
+from discodso.space.values import Choice
 
 _SPREADS = (0.002, 0.3)  # of varied values, in coordinates; even on the logarithm
 _SHARE_OF_VALUES = 0.3  # that one variation changes, if not a single one
@@ -66,7 +68,7 @@ def vary(
     for row, operator in enumerate(operators):
         if operator not in (vary_values, vary_value) and own.random() < _BOTH:
             share = 0.0 if single and own.random() < single else _SHARE_OF_VALUES
-            varied[row] = _moved(varied[row], own, share) or varied[row]
+            varied[row] = _moved(space, varied[row], own, share) or varied[row]
     return Scripts.of(space, varied)
 
 
@@ -83,44 +85,74 @@ def _part(space: Space, script: Script, rng: random.Random) -> tuple[int, int]:
 
 
 def vary_values(space: Space, own: Script, other: Script, rng: random.Random) -> Script:
-    """Some values move a little."""
-    return _moved(own, rng, _SHARE_OF_VALUES) or replace_part(space, own, other, rng)
+    """Some values move a little; an option becomes another one."""
+    return _moved(space, own, rng, _SHARE_OF_VALUES) or replace_part(space, own, other, rng)
 
 
 def vary_value(space: Space, own: Script, other: Script, rng: random.Random) -> Script:
     """One value moves a little, or anywhere within its range if that is finite."""
-    moved = _moved(own, rng, 0.0)
+    moved = _moved(space, own, rng, 0.0)
     if not moved:
         return replace_part(space, own, other, rng)
     if rng.random() < _ANYWHERE:
-        at = next(at for at, (_, _, step) in enumerate(moved) if step)
-        token = moved[at][0]
-        low, high = (float(ends[token]) for ends in space.range_coordinates)
+        found = (
+            (at, slot) for at, (_, _, steps) in enumerate(moved) for slot, step in enumerate(steps) if step
+        )
+        at, slot = next(found, (-1, -1))
+        if at < 0:  # an option, which has moved anywhere already
+            return moved
+        token, values, steps = moved[at]
+        low, high = (float(ends[token, slot]) for ends in space.range_coordinates)
         if math.isfinite(high - low):
-            z = np.array([rng.uniform(low, high)])
-            moved[at] = (token, float(space.library.coordinates.to_value(np.array([token]), z)[0]), 0.0)
+            value = _at_coordinate(space, token, slot, rng.uniform(low, high))
+            moved[at] = (token, _changed(values, slot, value), _changed(steps, slot, 0.0))
     return moved
 
 
-def _moved(script: Script, rng: random.Random, share: float) -> Script:
+def _moved(space: Space, script: Script, rng: random.Random, share: float) -> Script:
     """With one other value, and a share of the rest; empty if there is none."""
-    places = [at for at, (_, value, _) in enumerate(script) if value == value]
+    places = [(at, slot) for at, (_, own, _) in enumerate(script) for slot, v in enumerate(own) if v == v]
     if not places:
         return []
     spread = math.exp(rng.uniform(math.log(_SPREADS[0]), math.log(_SPREADS[1])))
     moved = {rng.choice(places)}
     if share:
-        moved |= {at for at in places if rng.random() < share}
-    return [
-        (token, value, rng.gauss(0.0, spread) if at in moved else step)
-        for at, (token, value, step) in enumerate(script)
-    ]
+        moved |= {place for place in places if rng.random() < share}
+    options = space.library.options
+    result = list(script)
+    for at, slot in sorted(moved):
+        token, values, steps = result[at]
+        count = int(options[token, slot]) if token >= 0 else 0
+        if not count:
+            result[at] = (token, values, _changed(steps, slot, rng.gauss(0.0, spread)))
+        elif count > 1:
+            option = (int(values[slot]) + rng.randrange(1, count)) % count
+            result[at] = (token, _changed(values, slot, float(option)), steps)
+    return result
+
+
+def _changed(numbers: tuple[float, ...], slot: int, number: float) -> tuple[float, ...]:
+    return (*numbers[:slot], number, *numbers[slot + 1 :])
+
+
+def _at_coordinate(space: Space, token: int, slot: int, z: float) -> float:
+    """The value of a token at a coordinate, a whole one where it must be."""
+    library = space.library
+    at = (np.array([token]), np.array([slot]))[: library.low.ndim]
+    value = float(library.coordinates.to_value(at if len(at) > 1 else at[0], np.array([z]))[0])
+    return float(round(value)) if library.integer[token, slot] else value
 
 
 def replace_part(space: Space, own: Script, other: Script, rng: random.Random) -> Script:
     """The policy draws one part anew."""
     first, last = _part(space, own, rng)
-    return [*own[:first], (FRESH, np.nan, 0.0), *own[last:]]
+    return [*own[:first], _drawn(space, FRESH), *own[last:]]
+
+
+def _drawn(space: Space, token: int) -> Entry:
+    """A token whose values the policy draws."""
+    slots = space.library.slots
+    return token, (np.nan,) * slots, (0.0,) * slots
 
 
 def cross(space: Space, own: Script, other: Script, rng: random.Random) -> Script:
@@ -140,16 +172,35 @@ def change_token(space: Space, own: Script, other: Script, rng: random.Random) -
     """One token becomes another with as many children; its value keeps its place in the range, or the policy
     draws it."""
     at, _ = _part(space, own, rng)
-    opens, (old, value, _) = space.grammar.opens, own[at]
+    opens, (old, values, _) = space.grammar.opens, own[at]
     alike = [k for k in np.flatnonzero(opens == opens[old]).tolist() if k != old]
     if not alike:
         return replace_part(space, own, other, rng)
     token = rng.choice(alike)
-    kept = np.nan
-    if value == value and space.library.parametrised[token] and rng.random() < 0.5:
-        c = space.library.coordinates
-        kept = float(c.to_value(np.array([token]), c.to_z(np.array([old]), np.array([value])))[0])
-    return [*own[:at], (token, kept, 0.0), *own[at + 1 :]]
+    library = space.library
+    if library.parametrised[old] and library.parametrised[token] and rng.random() < 0.5:
+        return [*own[:at], _carried_over(space, old, values, token), *own[at + 1 :]]
+    return [*own[:at], _drawn(space, token), *own[at + 1 :]]
+
+
+def _carried_over(space: Space, old: int, values: tuple[float, ...], token: int) -> Entry:
+    """Another token with the values of one: those of the same name, else those in the same place, as far as they
+    are of the same kind; numbers keep their place in the range."""
+    library = space.library
+    names = [name for name, _ in library.tokens[old].values]
+    kept = [np.nan] * library.slots
+    for slot, (name, value) in enumerate(library.tokens[token].values):
+        source = names.index(name) if name in names else slot
+        if source >= len(names):
+            continue
+        if isinstance(value, Choice):
+            same = library.tokens[old].values[source][1] == value
+            kept[slot] = values[source] if same else np.nan
+        elif library.numeric[old, source]:
+            at: Any = (np.array([old]), np.array([source]))[: library.low.ndim]
+            z = library.coordinates.to_z(at if len(at) > 1 else at[0], np.array([values[source]]))
+            kept[slot] = _at_coordinate(space, token, slot, float(z[0]))
+    return token, tuple(kept), (0.0,) * library.slots
 
 
 def insert(space: Space, own: Script, other: Script, rng: random.Random) -> Script:
@@ -159,11 +210,11 @@ def insert(space: Space, own: Script, other: Script, rng: random.Random) -> Scri
     opens = space.grammar.opens
     parents = np.flatnonzero(opens > 0).tolist()
     if space.grammar.chain or not parents:
-        return [*own[:first], (FRESH, np.nan, 0.0), *own[first:]]
+        return [*own[:first], _drawn(space, FRESH), *own[first:]]
     token = rng.choice(parents)
-    children: list[Script] = [[(FRESH, np.nan, 0.0)] for _ in range(int(opens[token]))]
+    children: list[Script] = [[_drawn(space, FRESH)] for _ in range(int(opens[token]))]
     children[rng.randrange(len(children))] = part
-    return [*own[:first], (token, np.nan, 0.0), *(e for child in children for e in child), *own[last:]]
+    return [*own[:first], _drawn(space, token), *(e for child in children for e in child), *own[last:]]
 
 
 def hoist(space: Space, own: Script, other: Script, rng: random.Random) -> Script:

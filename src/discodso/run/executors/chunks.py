@@ -16,6 +16,8 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from discodso.base.errors import ExecutorError
 from discodso.run.objective_calls import describe
 
+_ALONE = 3  # losses of a single part after which it is given up
+
 
 class WorkerLost(Exception):
     """The process that had a job has ended."""
@@ -58,14 +60,12 @@ class Retries:
 
     Args:
         together: losses of a chunk of several parts after which they go one by one.
-        alone: losses of a single part after which it is given up.
         afresh: whether parts of a lost chunk begin to count anew when they go one by one: where a worker may be
             lost for any reason, they are not to blame for their neighbours.
         losses: kinds of errors that are a loss; all others are raised.
     """
 
     together: int = 2
-    alone: int = 3
     afresh: bool = True
     losses: tuple[type[BaseException], ...] = (WorkerLost,)
 
@@ -128,7 +128,7 @@ class Chunks(Generic[_Load, _Answer]):
         self._submissions = 0
         self._arrived: queue.SimpleQueue[int] = queue.SimpleQueue()
 
-    def feed(self) -> None:
+    def _feed(self) -> None:
         """Send what may be under way."""
         while self._waiting and (self._window is None or len(self._busy) < self._window):
             chunk = self._waiting.popleft()
@@ -150,7 +150,7 @@ class Chunks(Generic[_Load, _Answer]):
             while self._waiting or self._busy:
                 if out_of_time():
                     self._waiting.clear()
-                self.feed()
+                self._feed()
                 if self._busy:
                     yield from self._next()
         except BaseException:
@@ -171,9 +171,7 @@ class Chunks(Generic[_Load, _Answer]):
         pumping = hasattr(self._executor, "pump")
         if pumping:
             self._executor.pump(1.0)
-        wait = (
-            not pumping
-        )  # after pumping a short timeout may never end on a busy machine (a fault of CPython)
+        wait = not pumping  # after it a short timeout may never end on a busy machine (a fault of CPython)
         try:
             while True:
                 number = self._arrived.get(timeout=1.0) if wait else self._arrived.get_nowait()
@@ -182,14 +180,10 @@ class Chunks(Generic[_Load, _Answer]):
                     yield from self._take(*self._busy.pop(number))
         except queue.Empty:
             self._check()
-            if pumping:
-                self._notice()
-
-    def _notice(self) -> None:
-        """Find answers whose callback was cut off by Ctrl-C in the thread that did the pumping."""
-        for number, (future, _) in self._busy.items():
-            if future.done():
-                self._arrived.put(number)
+        if pumping:  # find answers whose callback was cut off by Ctrl-C in the thread that did the pumping
+            for number, (future, _) in self._busy.items():
+                if future.done():
+                    self._arrived.put(number)
 
     def _check(self) -> None:
         if hasattr(self._executor, "check"):
@@ -210,7 +204,7 @@ class Chunks(Generic[_Load, _Answer]):
             yield chunk, answer
             return
         alone = len(chunk.load) == 1
-        if alone and (failure.late or failure.lost >= self._retries.alone):
+        if alone and (failure.late or failure.lost >= _ALONE):
             yield chunk, failure
         elif not alone and (failure.late or failure.lost >= self._retries.together):
             lost = 0 if self._retries.afresh else failure.lost

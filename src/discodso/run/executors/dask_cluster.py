@@ -27,6 +27,10 @@ class Dask:
             raise DeclarationError(
                 'Dask is not installed; install it with pip install "discodso[dask]"'
             ) from None
+        if not address:
+            raise DeclarationError(
+                "executor.address must name a Dask scheduler, such as 'tcp://10.0.0.1:8786'"
+            )
         connect: Any = distributed.Client
         self._own = isinstance(address, str)
         self._address = address if self._own else address.scheduler.address

@@ -11,35 +11,24 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from discodso.base.errors import ExecutorError
-from discodso.run.executors.chunks import Chunks, Executor, GivenUp, Retries, WorkerLost
+from discodso.run.executors.chunks import Chunks, Executor, GivenUp, Retries
 from discodso.run.objective_calls import Answer, Rows, Seeds, answer_rows, describe
 from discodso.run.task import Task
 from discodso.space.design import DesignBatch
 
-__all__ = ["Dispatcher", "Executor", "Flight", "WorkerLost", "as_completed"]
+__all__ = ["Dispatcher", "Executor", "as_completed"]
 
 _Item = TypeVar("_Item")
 _Answer = TypeVar("_Answer")
 _CHUNKS_PER_WORKER = 4
-_ATTEMPTS = 3  # to send a chunk while workers are lost
 _PAUSE = 1.0  # seconds for a cluster to notice that it has lost a worker
 _GRACE = 5.0  # seconds beyond the limits of its designs after which a worker that can be ended is ended
 # The work itself raises nothing: whatever comes is of its worker, or of the way to it.
 _RETRIES = Retries(losses=(BaseException,))
-
-
-@dataclass
-class Flight:
-    """A batch that is being evaluated; it lives from `Dispatcher.begin` to `Dispatcher.finish`."""
-
-    first: int
-    count: int
-    chunks: Chunks[Rows, Answer]
-    answers: dict[int, Answer] = field(default_factory=dict)  # by position of the first design
 
 
 class Dispatcher:
@@ -58,44 +47,32 @@ class Dispatcher:
         self._shared: Any = None
         self._is_shared = False
 
-    @property
-    def _workers(self) -> int:
-        return max(1, int(getattr(self._executor, "workers", None) or os.cpu_count() or 1))
-
-    def begin(self, designs: DesignBatch, seeds: Seeds | None, first: int, end: int) -> Flight:
-        """Send off the first chunks of the rows from `first` to `end`; `seeds` has one for each row."""
-        workers = self._workers
-        size = max(1, math.ceil((end - first) / (workers * _CHUNKS_PER_WORKER)))
-        loads = (
-            (start, Rows.of(designs, seeds, start, min(start + size, end)))
-            for start in range(first, end, size)
-        )
-        chunks: Chunks[Rows, Answer] = Chunks(
-            self._executor, self._submit, loads, _RETRIES, window=2 * workers, on_loss=self._lose
-        )
-        chunks.feed()
-        return Flight(first, end - first, chunks)
-
-    def finish(self, flight: Flight, out_of_time: Callable[[], bool]) -> tuple[Answer, bool]:
+    def evaluate(
+        self, designs: DesignBatch, seeds: Seeds | None, out_of_time: Callable[[], bool]
+    ) -> tuple[Answer, bool]:
         """Answers of the designs, in order, and whether Ctrl-C came before the last.
 
         Without time no more chunks are sent, and those under way are awaited; the answer then is of fewer designs.
         """
+        workers = max(1, int(getattr(self._executor, "workers", None) or os.cpu_count() or 1))
+        size = math.ceil(len(designs) / (workers * _CHUNKS_PER_WORKER))
+        loads = (
+            (start, Rows.of(designs, seeds, start, start + size)) for start in range(0, len(designs), size)
+        )
+        chunks: Chunks[Rows, Answer] = Chunks(
+            self._executor, self._submit, loads, _RETRIES, window=2 * workers, on_loss=self._lose
+        )
+        answers: dict[int, Answer] = {}  # by position of the first design
+        interrupted = False
         try:
-            for chunk, found in flight.chunks.answers(out_of_time):
-                answer = self._failed(chunk.load, found) if isinstance(found, GivenUp) else found
-                flight.answers[chunk.first] = answer
+            for chunk, found in chunks.answers(out_of_time):
+                answers[chunk.first] = (
+                    self._failed(chunk.load, found) if isinstance(found, GivenUp) else found
+                )
         except KeyboardInterrupt:
-            self.abandon(flight)
-            return _in_order(flight), True
-        except BaseException:
-            self.abandon(flight)
-            raise
-        return _in_order(flight), False
-
-    def abandon(self, flight: Flight) -> None:
-        """Let go of what is under way."""
-        flight.chunks.abandon()
+            chunks.abandon()
+            interrupted = True
+        return _in_order(answers, len(designs)), interrupted
 
     def _lose(self, error: BaseException) -> None:
         _require_module(error)
@@ -106,20 +83,8 @@ class Dispatcher:
         lost = f"was lost {given_up.lost} times with its worker, the last time by {describe(given_up.error)}"
         return Answer.failed(len(rows), late or lost)
 
-    def _submit(self, rows: Rows) -> Any:
+    def _submit(self, rows: Rows, attempts: int = 3) -> Any:
         """A future of some designs; tried again if a worker is lost just while it is sent."""
-        for _ in range(_ATTEMPTS - 1):
-            try:
-                return self._submit_once(rows)
-            except ExecutorError:
-                if not hasattr(self._executor, "check"):
-                    raise
-                self._executor.check()
-                self._is_shared = False
-                time.sleep(_PAUSE)
-        return self._submit_once(rows)
-
-    def _submit_once(self, rows: Rows) -> Any:
         executor: Any = self._executor
         try:
             if not self._is_shared:
@@ -129,12 +94,16 @@ class Dispatcher:
             if self._limit is not None and hasattr(executor, "submit_within"):
                 return executor.submit_within(self._limit * len(rows) + _GRACE, *work)
             return executor.submit(*work)
-        except ExecutorError:
-            raise
         except Exception as error:
             if hasattr(executor, "check"):
                 executor.check()  # it may know better why
-            raise ExecutorError(f"the executor takes no more work: {describe(error)}") from error
+            if attempts == 1 or not hasattr(executor, "check"):
+                if isinstance(error, ExecutorError):
+                    raise
+                raise ExecutorError(f"the executor takes no more work: {describe(error)}") from error
+        self._is_shared = False
+        time.sleep(_PAUSE)
+        return self._submit(rows, attempts - 1)
 
 
 @dataclass(frozen=True)
@@ -180,14 +149,14 @@ def _require_module(error: BaseException) -> None:
         )
 
 
-def _in_order(flight: Flight) -> Answer:
-    """All answers from the first design to the first gap."""
+def _in_order(found: dict[int, Answer], count: int) -> Answer:
+    """All answers from the first design to the first gap, of so many designs."""
     answers: list[Answer] = []
-    position = flight.first
-    while position in flight.answers:
-        answer = flight.answers[position]
+    position = 0
+    while position in found:
+        answer = found[position]
         if answer.broken:  # as if the batch objective had been called with all designs
-            return Answer.failed(flight.count, next(iter(answer.reasons.values())), broken=True)
+            return Answer.failed(count, next(iter(answer.reasons.values())), broken=True)
         answers.append(answer)
         position += len(answer.rewards)
     return Answer.joined(answers)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any
 
 from discodso.base.checks import require_one_of
-from discodso.base.errors import DeclarationError
 from discodso.run.executors.dask_cluster import Dask
 from discodso.run.executors.processes import Processes
 from discodso.run.executors.ray_cluster import Ray
@@ -13,8 +13,15 @@ from discodso.run.executors.threads import Threads
 
 __all__ = ["KINDS", "Dask", "Processes", "Ray", "Threads", "make_executor"]
 
-KINDS = ("none", "threads", "processes", "dask", "ray")
-Kind = Literal["none", "threads", "processes", "dask", "ray"]
+# The one place where executors are registered: name, and what makes one of workers and an address.
+_EXECUTORS: dict[str, Callable[[int | None, str | None], Any]] = {
+    "none": lambda workers, address: None,
+    "threads": lambda workers, address: Threads(workers),
+    "processes": lambda workers, address: Processes(workers),
+    "dask": lambda workers, address: Dask(address),
+    "ray": lambda workers, address: Ray(address, workers),
+}
+KINDS = tuple(_EXECUTORS)
 
 
 def make_executor(kind: str, workers: int | None = None, address: str | None = None) -> Any:
@@ -26,14 +33,4 @@ def make_executor(kind: str, workers: int | None = None, address: str | None = N
         address: of a Dask scheduler, or of a Ray cluster.
     """
     require_one_of("executor.kind", kind, KINDS)
-    if kind == "dask":
-        if not address:
-            raise DeclarationError(
-                "executor.address must name a Dask scheduler, such as 'tcp://10.0.0.1:8786'"
-            )
-        return Dask(address)
-    if kind == "ray":
-        return Ray(address, workers)
-    if kind == "none":
-        return None
-    return Threads(workers) if kind == "threads" else Processes(workers)
+    return _EXECUTORS[kind](workers, address)

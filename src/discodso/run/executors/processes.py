@@ -20,6 +20,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -99,7 +100,10 @@ class Processes:
         self._settled = 0  # futures so far; a thread that has seen fewer has something to look at
         self._seen = threading.local()
         self._watched_until = -math.inf  # some thread watches the pipes until then
-        self._bell, self._ringer = self._context.Pipe(duplex=False)
+        # Single bytes, not messages: Ctrl-C in the midst of reading a message would leave half of it behind.
+        self._bell, self._ringer = socket.socketpair()
+        self._bell.setblocking(False)
+        self._ringer.setblocking(False)
         self._rung = False
 
     def __enter__(self) -> Processes:
@@ -136,15 +140,12 @@ class Processes:
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
         """Run a function of a module in a worker."""
-        return self._enqueue(None, function, arguments)
+        return self.submit_within(None, function, *arguments)
 
-    def submit_within(self, seconds: float, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        """The same, but a worker that takes longer is ended, and the future raises TimeoutError."""
-        return self._enqueue(seconds, function, arguments)
-
-    def _enqueue(
-        self, seconds: float | None, function: Callable[..., Any], arguments: tuple[Any, ...]
+    def submit_within(
+        self, seconds: float | None, function: Callable[..., Any], /, *arguments: Any
     ) -> Future[Any]:
+        """The same, but a worker that takes longer is ended, and the future raises TimeoutError."""
         with self._lock:
             if self._closed:
                 raise ExecutorError(_CLOSED)
@@ -185,8 +186,8 @@ class Processes:
             if self._closed:
                 return
             self._rung = False
-            while self._bell.poll():
-                self._bell.recv()
+            with contextlib.suppress(BlockingIOError):
+                self._bell.recv(4096)
             for worker in (watched[connection] for connection in ready if connection in watched):
                 # Another thread may have replaced it, or taken its answer, in the meantime.
                 if worker in self._team and worker.jobs and not worker.torn and worker.connection.poll():
@@ -206,7 +207,8 @@ class Processes:
         """Wake the thread that watches the pipes: there may be others to watch now."""
         if self._is_watched() and not self._rung and not self._closed:
             self._rung = True
-            self._ringer.send(None)
+            with contextlib.suppress(BlockingIOError):  # full of rings that nobody has heard yet
+                self._ringer.send(b"!")
 
     def _end_late_ones(self) -> None:
         for worker in list(self._team):
@@ -352,9 +354,8 @@ class Processes:
             mine = [w for w in self._team if w.torn or any(id(job.future) in dropped for job in w.jobs)]
             for worker in mine:
                 self._dismiss(worker)
-            kept = [job for job in self._waiting if id(job.future) not in dropped]
             gone = [job for job in self._waiting if id(job.future) in dropped]
-            self._waiting = deque(kept)
+            self._waiting = deque(job for job in self._waiting if id(job.future) not in dropped)
             for job in gone:
                 job.future.cancel()
             self._ring()
@@ -435,9 +436,8 @@ def _serve(connection: Any, others: list[Any], values: Mapping[int, Any], parent
     """A worker: does jobs until the other end of the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends the workers
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    for (
-        other
-    ) in others:  # inherited by the fork; as long as they are open a sibling would not see the parent die
+    # Inherited by the fork; as long as they are open a sibling would not see the parent die.
+    for other in others:
         other.close()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     while True:
@@ -456,11 +456,12 @@ def _serve(connection: Any, others: list[Any], values: Mapping[int, Any], parent
             return
         except Exception as error:  # the answer cannot be pickled
             connection.send((False, RuntimeError(f"the answer cannot be sent: {error}")))
-        if any(thread.name == GUARDED and thread.is_alive() for thread in threading.enumerate()):
-            time.sleep(0.05)  # one that has just finished is given the time to end
-            if any(thread.name == GUARDED and thread.is_alive() for thread in threading.enumerate()):
-                connection.send((None, None))  # what hangs ends with the process; another takes its place
-                return
+        guarded = [thread for thread in threading.enumerate() if thread.name == GUARDED]
+        for thread in guarded:
+            thread.join(0.05)  # one that has just finished is given the time to end
+        if any(thread.is_alive() for thread in guarded):
+            connection.send((None, None))  # what hangs ends with the process; another takes its place
+            return
 
 
 def _end_with(parent: int) -> None:

@@ -20,6 +20,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from discodso.base.arrays import Floats, Ints
+from discodso.tasks.policies.splits import Columns, mark_used, walk
 
 # ------------------------------------------------------------------------------------- elementary functions
 
@@ -93,20 +94,6 @@ def power_of_two(x: float, two: float) -> float:
     if square + 1.1 * rest == square:  # |rest| below 0.45 units in the last place: pow errs by less than 0.05
         return square
     return _pow(x, two)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _leaf(feature: Ints, threshold: Floats, jump: Ints, root: int, x: Floats, visits: Ints) -> int:
-    """The leaf for observation x; counts the nodes on the way if `visits` has room for them."""
-    node = root
-    counting = visits.shape[0] > 0
-    while feature[node] >= 0:
-        if counting:
-            visits[node] += 1
-        node = node + 1 if x[feature[node]] < threshold[node] else root + jump[node]
-    if counting:
-        visits[node] += 1
-    return node
 
 
 # ------------------------------------------------------------------------------------- the environments
@@ -229,9 +216,7 @@ def acrobot_step(
 @njit(cache=True, nogil=True)
 def run_episodes(
     kind: int,
-    feature: Ints,
-    threshold: Floats,
-    jump: Ints,
+    columns: Columns,
     offset: Ints,
     states: Floats,
     observations: Floats,
@@ -247,25 +232,26 @@ def run_episodes(
     """Returns of episodes: episode e runs tree[e] from start[e]. Fills `returns` float[E].
 
     kind: 0 CartPole, 1 MountainCar, 2 Acrobot. states float[S, 4 or 2], observations float[S, n]: what reset gave.
-    visits: int[N] to be counted up, or of length 0.
+    visits: int[N], whose leaves are counted up, or of length 0.
     """
     s = np.empty(states.shape[1])
     x = np.empty(observations.shape[1])
     seen = np.zeros(observations.shape[1], np.int64)
     last = -1
     for e in range(tree.shape[0]):
-        root, end = offset[tree[e]], offset[tree[e] + 1]
+        root = offset[tree[e]]
         if tree[e] != last:
             last = tree[e]
             seen[:] = 0
-            for node in range(root, end):
-                if feature[node] >= 0:
-                    seen[feature[node]] = 1
+            mark_used(columns, root, offset[last + 1], seen)
         s[:] = states[start[e]]
         x[:] = observations[start[e]]
         total = 0.0
         for _ in range(max_steps):
-            action = jump[_leaf(feature, threshold, jump, root, x, visits)]
+            leaf = walk(columns, root, x)
+            if visits.shape[0] > 0:
+                visits[leaf] += 1
+            action = columns.jump[leaf]
             if kind == 0:
                 over = cartpole_step(s, x, action, cos_loop, sin_loop)
                 total += 1.0

@@ -40,8 +40,9 @@ _NAMES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType
         ),
     }
 )
+Limits = tuple[float, float]
 _V2 = (1.5, 1.5, 5.0, 5.0, math.pi, 5.0)
-_KNOWN_RANGES: Mapping[str, tuple[tuple[float, float], ...]] = MappingProxyType(
+_KNOWN_RANGES: Mapping[str, tuple[Limits, ...]] = MappingProxyType(
     {"LunarLander": (*((-half, half) for half in _V2), (0.0, 1.0), (0.0, 1.0))}
 )
 
@@ -55,16 +56,14 @@ class Interface:
         feature_names: one for each number of a flattened observation.
         ranges: of the threshold of each feature; None for a feature that never changes, which trees leave out.
         sources: where each range comes from: declared, "LunarLander-v2", probed, given.
-        actions: what `step` takes.
-        action_names: for people.
+        action_names: what `step` takes, and what it is called.
         max_steps: where an episode is cut off.
     """
 
     environment: Environment
     feature_names: tuple[str, ...]
-    ranges: tuple[tuple[float, float] | None, ...]
+    ranges: tuple[Limits | None, ...]
     sources: tuple[str, ...]
-    actions: tuple[int, ...]
     action_names: tuple[tuple[int, str], ...]
     max_steps: int
 
@@ -105,35 +104,43 @@ def make(environment: Environment, **more: Any) -> gymnasium.Env[Any, Any]:
         ) from None
 
 
-def check_fits(env: gymnasium.Env[Any, Any], environment: Environment) -> None:
-    """Refuse an environment that a univariate tree cannot act in, with the reason."""
+def step_limit(env: gymnasium.Env[Any, Any]) -> int:
+    """Where an episode is cut off."""
+    return getattr(env.spec, "max_episode_steps", None) or STEP_LIMIT
+
+
+def check_fits(
+    env: gymnasium.Env[Any, Any], environment: Environment
+) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Discrete]:
+    """What it shows and what it takes; an environment that a tree cannot act in is refused, with the reason."""
     seen, acts = env.observation_space, env.action_space
+
+    def misfit(reason: str) -> DeclarationError:
+        return DeclarationError(f"{environment} does not fit: {reason}")
+
     if not isinstance(acts, gymnasium.spaces.Discrete):
-        raise DeclarationError(
-            f"{environment} does not fit: its actions are {_kind(acts)}, but a leaf of the tree is one of "
-            "finitely many actions (Discrete); wrap the environment with a few fixed actions"
+        raise misfit(
+            f"its actions are {_kind(acts)}, but a leaf of the tree is one of finitely many actions (Discrete); "
+            "wrap the environment with a few fixed actions"
         )
     if not isinstance(seen, gymnasium.spaces.Box):
-        raise DeclarationError(
-            f"{environment} does not fit: its observations are {_kind(seen)}, but a tree compares numbers (Box); "
+        raise misfit(
+            f"its observations are {_kind(seen)}, but a tree compares numbers (Box); "
             "wrap it with gymnasium.wrappers.FlattenObservation"
         )
     size = int(np.prod(seen.shape))
     if (len(seen.shape) >= 2 and seen.dtype == np.uint8) or size > _LARGEST_OBSERVATION:
-        raise DeclarationError(
-            f"{environment} does not fit: its observation is an image or the like (shape {seen.shape}, "
-            f"{seen.dtype}), and a threshold on one pixel says nothing; use a version with a short list of numbers"
+        raise misfit(
+            f"its observation is an image or the like (shape {seen.shape}, {seen.dtype}), and a threshold on one "
+            "pixel says nothing; use a version with a short list of numbers"
         )
     if size == 0:
-        raise DeclarationError(f"{environment} does not fit: its observation is empty")
+        raise misfit("its observation is empty")
     if acts.n < 2:
-        raise DeclarationError(
-            f"{environment} does not fit: it has one action only, there is nothing to choose"
-        )
+        raise misfit("it has one action only, there is nothing to choose")
     if acts.start < 0:
-        raise DeclarationError(
-            f"{environment} does not fit: its actions begin with {acts.start}, a tree's with 0"
-        )
+        raise misfit(f"its actions begin with {acts.start}, a tree's with 0")
+    return seen, acts
 
 
 def _kind(space: Any) -> str:
@@ -161,68 +168,53 @@ def describe(
     """
     env = make(environment)
     try:
-        check_fits(env, environment)
-        spec, seen = env.spec, env.observation_space
-        assert isinstance(seen, gymnasium.spaces.Box)
-        assert isinstance(env.action_space, gymnasium.spaces.Discrete)
+        seen, acts = check_fits(env, environment)
         family = environment.id.rsplit(":", 1)[-1].rsplit("/", 1)[-1].rsplit("-v", 1)[0]
-        size, count = int(np.prod(seen.shape)), int(env.action_space.n)
-        start = int(env.action_space.start)
+        size, count, start = int(np.prod(seen.shape)), int(acts.n), int(acts.start)
         features, labels = _NAMES.get(family, ((), ()))
         names = features if len(features) == size else tuple(f"x{i}" for i in range(size))
         words = labels if len(labels) == count else tuple(f"action {start + i}" for i in range(count))
-        low, high = (np.asarray(end, np.float64).ravel() for end in (seen.low, seen.high))
-        sources, found = _choose_ranges(family, names, low, high, ranges or {}, probe)
+        # As Python's numbers, because NumPy's would warn of widths that overflow.
+        low, high = (np.asarray(end, np.float64).ravel().tolist() for end in (seen.low, seen.high))
+        chosen = _chosen_ranges(family, names, list(zip(low, high, strict=True)), ranges or {}, probe)
+        sources, found = (tuple(column) for column in zip(*chosen, strict=True))
         if "probed" in sources:
-            outside = _OUTSIDE if probe else 0.0
-            found = _fill_probed(env, environment, seed, sources, found, outside)
+            shown = _probed_ranges(env, environment, seed, _OUTSIDE if probe else 0.0)
+            found = tuple(
+                shown[n] if source == "probed" else limits for n, (source, limits) in enumerate(chosen)
+            )
         if all(limits is None for limits in found):
             raise DeclarationError(
                 f"{environment} does not fit: no number of its observation ever changed in "
                 f"{_PROBE_EPISODES} random episodes; give ranges if that is wrong"
             )
-        limit = getattr(spec, "max_episode_steps", None) or STEP_LIMIT
+        limit = step_limit(env)
     finally:
         env.close()
-    actions = tuple(range(start, start + count))
-    return Interface(
-        environment, names, found, sources, actions, tuple(zip(actions, words, strict=True)), limit
-    )
+    return Interface(environment, names, found, sources, tuple(enumerate(words, start)), limit)
 
 
-Ranges = tuple[tuple[float, float] | None, ...]
-
-
-def _choose_ranges(
+def _chosen_ranges(
     family: str,
     names: tuple[str, ...],
-    low: Floats,
-    high: Floats,
+    declared: Sequence[Limits],
     given: Mapping[str, Sequence[float]],
     probe: bool,
-) -> tuple[tuple[str, ...], Ranges]:
+) -> list[tuple[str, Limits | None]]:
+    """Of each feature where its range comes from, and the range unless it is to be probed."""
     known = _KNOWN_RANGES.get(family, ())
     wanted = {_feature_index(key, names): _limits(key, value) for key, value in given.items()}
-    sources: list[str] = []
-    found: list[tuple[float, float] | None] = []
-    for index in range(len(names)):
-        width = float(high[index]) - float(low[index])  # NumPy's numbers would warn of an overflow
+    found: list[tuple[str, Limits | None]] = []
+    for index, (low, high) in enumerate(declared):
         if index in wanted:
-            sources.append("given")
-            found.append(wanted[index])
-        elif probe:
-            sources.append("probed")
-            found.append(None)
-        elif len(known) == len(names):
-            sources.append(f"{family}-v2")
-            found.append(known[index])
-        elif 0 < width <= _WIDEST:
-            sources.append("declared")
-            found.append((float(low[index]), float(high[index])))
+            found.append(("given", wanted[index]))
+        elif not probe and len(known) == len(names):
+            found.append((f"{family}-v2", known[index]))
+        elif not probe and 0 < high - low <= _WIDEST:
+            found.append(("declared", (low, high)))
         else:
-            sources.append("probed")
-            found.append(None)
-    return tuple(sources), tuple(found)
+            found.append(("probed", None))
+    return found
 
 
 def _feature_index(key: str, names: tuple[str, ...]) -> int:
@@ -236,35 +228,29 @@ def _feature_index(key: str, names: tuple[str, ...]) -> int:
     )
 
 
-def _limits(key: str, value: Any) -> tuple[float, float]:
+def _limits(key: str, value: Any) -> Limits:
     pair = list(value) if isinstance(value, (list, tuple, np.ndarray)) else []
     if len(pair) != 2 or not all(is_number(end) for end in pair) or not pair[0] < pair[1]:
         raise DeclarationError(f"ranges: {key} needs a lower and a higher number, got {value!r}")
     return float(pair[0]), float(pair[1])
 
 
-def _fill_probed(
-    env: gymnasium.Env[Any, Any],
-    environment: Environment,
-    seed: int,
-    sources: tuple[str, ...],
-    found: Ranges,
-    outside: float,
-) -> Ranges:
-    """Ranges that the features showed while random actions were held for random times, rounded outwards; a share
-    may lie outside at either end."""
+def _probed_ranges(
+    env: gymnasium.Env[Any, Any], environment: Environment, seed: int, outside: float
+) -> list[Limits | None]:
+    """Ranges that the features showed while random actions were held for random times, rounded outwards; None for
+    those that never changed. A share may lie outside at either end."""
+    seen, acts = check_fits(env, environment)
     rng = np.random.default_rng(np.random.SeedSequence((seed, 1)))
-    space = env.action_space
-    assert isinstance(space, gymnasium.spaces.Discrete)
     rows: list[Floats] = []
     try:
         for _ in range(_PROBE_EPISODES):
             observation, _ = env.reset(seed=int(rng.integers(2**31)))
             over, left, action = False, 0, 0
             while not over and len(rows) < _PROBE_STEPS:
-                rows.append(np.asarray(observation, np.float64).reshape(len(sources)))
+                rows.append(np.asarray(observation, np.float64).reshape(seen.shape).ravel())
                 if left == 0:
-                    action, left = int(space.start + rng.integers(space.n)), int(rng.integers(1, 10))
+                    action, left = int(acts.start + rng.integers(acts.n)), int(rng.integers(1, 10))
                 left -= 1
                 observation, _, terminated, truncated, _ = env.step(action)
                 over = terminated or truncated
@@ -272,22 +258,19 @@ def _fill_probed(
         raise DeclarationError(
             f"{environment} failed while its ranges were probed: {type(error).__name__}: {error}"
         ) from None
-    seen = np.array(rows)
-    result: list[tuple[float, float] | None] = []
-    for index, (source, limits) in enumerate(zip(sources, found, strict=True)):
-        column = seen[:, index][np.isfinite(seen[:, index])]
-        if source != "probed":
-            result.append(limits)
-        elif not len(column) or column.min() == column.max():
-            result.append(None)
+    found: list[Limits | None] = []
+    for column in np.array(rows).T:
+        finite = column[np.isfinite(column)]
+        if not len(finite) or finite.min() == finite.max():
+            found.append(None)
         else:
-            low, high = np.quantile(column, (outside, 1 - outside))
-            low, high = (low, high) if low < high else (column.min(), column.max())
-            result.append(_rounded_outwards(float(low), float(high)))
-    return tuple(result)
+            low, high = np.quantile(finite, (outside, 1 - outside))
+            low, high = (low, high) if low < high else (finite.min(), finite.max())
+            found.append(_rounded_outwards(float(low), float(high)))
+    return found
 
 
-def _rounded_outwards(low: float, high: float) -> tuple[float, float]:
+def _rounded_outwards(low: float, high: float) -> Limits:
     """Two significant digits of the width."""
     if not 1e-300 < high - low < 1e300:
         return low, high

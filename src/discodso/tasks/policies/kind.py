@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -13,42 +15,36 @@ import numpy as np
 
 from discodso.base.checks import require
 from discodso.base.errors import DeclarationError, DiscodsoError, SettingsError
+from discodso.base.files import read_object, write_atomically
 from discodso.base.options import require_nothing_left, taken, with_options
 from discodso.baselines.random_search import UniformStepper
 from discodso.disco.disco import DisCoSettings, batch_for
 from discodso.disco.method import MethodSettings
-from discodso.disco.network import NetworkSettings
 from discodso.disco.presets import Preset
 from discodso.disco.sampling import sample
 from discodso.disco.scripts import unchanged
-from discodso.disco.settings import ArchiveSettings, LearnerSettings, VariationSettings
-from discodso.run.folder import SETTINGS, designs_of, read_settings
+from discodso.disco.settings import ArchiveSettings, LearnerSettings, NetworkSettings, VariationSettings
+from discodso.run.folder import ENVIRONMENT, SETTINGS, designs_of, read_settings
 from discodso.run.kinds import Kind, Outcome, Prepared, Shown
 from discodso.run.plan import Plan
 from discodso.run.result import Result
 from discodso.run.settings import RunSettings
 from discodso.run.start import start
 from discodso.space.design import Design
-from discodso.space.space import Space
-from discodso.tasks.policies.environments import Interface, as_environment, describe
+from discodso.tasks.policies.environments import Interface, as_environment
 from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.options import BUDGET, PolicyOptions
 from discodso.tasks.policies.policy_choice import PolicySearch, choose_and_test
-from discodso.tasks.policies.policy_files import SUMMARY, read_policy, write
 from discodso.tasks.policies.racing import Racing
+from discodso.tasks.policies.splits import Vocabulary
 from discodso.tasks.policies.tree_policy import TreePolicy
-from discodso.tasks.policies.tree_space import (
-    DECISION,
-    search_seeds,
-    tree_space,
-    tree_task,
-)
+from discodso.tasks.policies.tree_space import search_seeds, space_for, tree_task
 
 TEST_SEEDS = range(1000)
+_POLICY, _SUMMARY, _PICTURE = "policy.json", "summary.json", "tree.svg"
 # Over common episodes means differ by less than their errors would allow, and the best of the run draw a line.
 _COMMON_RACES = Racing(margin=0.3, places=10, slack=0.0)
-TYPICAL_NODES = 13  # the default prefers trees of about this size, else most runs end with three nodes
 
 
 def paper_settings() -> DisCoSettings:
@@ -131,7 +127,7 @@ def earlier_designs(
             raise DeclarationError(f"start_from: {folder} is a run of {theirs}, not of {options.environment}")
     if not known:
         return ()
-    _, space = _space(options, preset, seed)
+    _, space = space_for(options, preset, seed)
     scripts = unchanged(space, space.encode(list(known)))
     fitted = sample(space, UniformStepper(space), len(known), np.random.default_rng(seed), scripts=scripts)
     return tuple(dict.fromkeys(fitted.designs))
@@ -152,11 +148,9 @@ def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
     paper = settings.preset == "paper"
     method = paper_settings() if paper else default_settings(options.common_episodes, plan.budget)
     race = _racing(options, settings.method or method, paper)
-    interface, space = _space(options, settings.preset, plan.seed)
+    interface, space = space_for(options, settings.preset, plan.seed)
     tests = tuple(TEST_SEEDS if options.test_seeds is None else options.test_seeds)
-    runner = stack.enter_context(
-        open_runner(interface.environment, options.workers, search_seeds(plan.seed), interface.max_steps)
-    )
+    runner = stack.enter_context(open_runner(interface.environment, options.workers, search_seeds(plan.seed)))
     task = tree_task(
         interface, runner, space, options.episodes, race, plan.seed, common=options.common_episodes
     )
@@ -167,20 +161,10 @@ def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
         trimmed = not paper if options.trim is None else options.trim
         found = choose_and_test(objective, result, tests, plan.seed, trimmed)
         if folder is not None:
-            write(found, folder)
+            _write(found, folder)
         return found
 
     return Prepared(task, plan, method, finish, lambda: _introduction(interface))
-
-
-def _space(options: PolicyOptions, preset: Preset, seed: int) -> tuple[Interface, Space]:
-    """What trees see and do, and which there are."""
-    given = as_environment(options.environment, options.arguments)
-    interface = describe(given, options.ranges, seed, options.probe_ranges)
-    default = preset == "default"
-    typical = (TYPICAL_NODES if default else 0) if options.typical_nodes is None else options.typical_nodes
-    preferred = min(typical, options.max_nodes) or None
-    return interface, tree_space(interface, options.max_nodes, options.resolution, default, preferred)
 
 
 def _racing(options: PolicyOptions, method: MethodSettings, paper: bool) -> Racing | None:
@@ -188,6 +172,36 @@ def _racing(options: PolicyOptions, method: MethodSettings, paper: bool) -> Raci
         return None
     share = method.learner.risk_factor if isinstance(method, DisCoSettings) else Racing().share
     return replace(_COMMON_RACES if options.common_episodes else Racing(), share=share)
+
+
+# ------------------------------------------------------------------------------------------ files
+
+
+def _write(found: PolicySearch, folder: Path) -> None:
+    """policy.json, tree.svg, tree.png, and at last summary.json: where it is, all the others are."""
+    found.policy.save(folder / _POLICY)
+    shares = found.policy.node_shares(found.interface.environment)
+    title = (
+        f"{found.interface.environment}: {found.test_mean:.2f} ± {found.test_error:.2f} "
+        f"over {len(found.test_seeds)} seeds, {len(found.policy)} nodes"
+    )
+    for name in (_PICTURE, "tree.png"):
+        found.policy.draw(folder / name, shares, title)
+    # A run that was killed early, or a file that someone edited, may have no command.
+    command = (read_object(folder / ENVIRONMENT) or {}).get("command")
+    words = shlex.join(map(str, command)) if isinstance(command, list) else ""
+    summary = json.dumps({**found.summary(), "command": words}, indent=1, allow_nan=False)
+    write_atomically(folder / _SUMMARY, summary + "\n")
+
+
+def _read(folder: Path) -> dict[str, Any] | None:
+    """What `_write` has written: the tree, the figures and the picture, each None if it is not there."""
+    try:
+        picture = (folder / _PICTURE).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        picture = None
+    policy, summary = read_object(folder / _POLICY), read_object(folder / _SUMMARY)
+    return None if policy is summary is None else {"policy": policy, "summary": summary, "picture": picture}
 
 
 # ------------------------------------------------------------------------------------------ to look at
@@ -207,7 +221,7 @@ def _introduction(interface: Interface) -> list[Any]:
 
 def _lines(outcome: Outcome, width: int) -> list[Any]:
     found: PolicySearch = outcome.found
-    best = found.candidates[0]
+    best = found.finalists[0]
     cut = len(best.policy) - len(found.policy)
     trimmed = f"; {cut} of its {len(best.policy)} nodes earned nothing and were cut out" if cut else ""
     failed = f", {found.search.failure_count} failed" if found.search.failure_count else ""
@@ -215,7 +229,7 @@ def _lines(outcome: Outcome, width: int) -> list[Any]:
         str(found.policy.export("text")),
         f"test mean {found.test_mean:.2f}, standard error {found.test_error:.2f}, over {len(found.test_seeds)} "
         f"seeds that the search never saw; {len(found.policy)} nodes",
-        f"chosen from {len(found.candidates)} finalists by {best.mean:.2f} on {best.episodes} fresh episodes each "
+        f"chosen from {len(found.finalists)} finalists by {best.mean:.2f} on {best.episodes} fresh episodes each "
         f"(in the search it had {best.search_reward:.2f}){trimmed}",
         f"{found.calls} objective calls{failed}, {found.episodes} episodes and {found.validation_episodes} "
         f"for the choice, {found.search.seconds:.1f} s: {found.search.sentence}",
@@ -233,28 +247,19 @@ _PICTURES = 20  # trees drawn for one table: all of a hundred would be megabytes
 def _shown(ending: Any, designs: Sequence[Design], history: Sequence[Any]) -> list[Shown]:
     """Trees as text and pictures; features and actions in the order of the library where the history tells it."""
     known = next((row.tokens for row in history if row.tokens), None) or {}
-    names = dict.fromkeys([*known, *(name for design in designs for name in design.tokens)])
-    features = tuple(name.removesuffix(DECISION) for name in names if name.endswith(DECISION))
-    actions = tuple(name for name in names if not name.endswith(DECISION))
-    return [_tree(design, features, actions, number < _PICTURES) for number, design in enumerate(designs)]
+    names = tuple(dict.fromkeys([*known, *(name for design in designs for name in design.tokens)]))
+    return [_tree(design, names, number < _PICTURES) for number, design in enumerate(designs)]
 
 
 @lru_cache(maxsize=512)
-def _tree(design: Design, features: tuple[str, ...], actions: tuple[str, ...], picture: bool) -> Shown:
-    waiting: list[Any] = []
+def _tree(design: Design, tokens: tuple[str, ...], picture: bool) -> Shown:
     try:
-        for name, value in reversed(list(design)):
-            if value is None:
-                waiting.append({"action": actions.index(name)})
-            elif len(waiting) >= 2:
-                left, right = waiting.pop(), waiting.pop()
-                feature = features.index(name.removesuffix(DECISION))
-                waiting.append({"feature": feature, "threshold": value, "left": left, "right": right})
-        policy = TreePolicy.from_dict(waiting[0] if len(waiting) == 1 else None)
-    except (DiscodsoError, ValueError):  # no tree of this environment
+        vocabulary, features, actions = Vocabulary.of_names(tokens)
+        read = TreePolicy(vocabulary.nodes(design))
+        policy = TreePolicy.from_dict(read.to_dict()).with_names(None, features, actions)
+    except DiscodsoError:  # no tree of this environment, or one that is too deep
         return Shown(str(design))
-    named = policy.with_names(None, features, tuple(enumerate(actions)))
-    return Shown(str(named.export("text")), svg=named._repr_svg_() if picture else None)
+    return Shown(str(policy.export("text")), svg=policy._repr_svg_() if picture else None)
 
 
 def _page(ending: Any) -> Mapping[str, Any]:
@@ -271,6 +276,21 @@ def _page(ending: Any) -> Mapping[str, Any]:
     if isinstance(mean, (int, float)) and isinstance(error, (int, float)):
         found["score"] = f"{mean:.2f} ± {error:.2f} on unseen seeds"
     return found
+
+
+_FIGURES = ("test_mean", "test_error", "nodes", "calls", "episodes", "validation_episodes")
+
+
+def _summary(ending: Any) -> tuple[dict[str, Any] | None, str]:
+    try:
+        found = {key: ending["summary"][key] + 0 for key in _FIGURES}
+    except (KeyError, TypeError):  # there is none, or someone edited it
+        return None, ""
+    line = (
+        f"policy.json after {found['calls']} calls: {found['nodes']} nodes, test mean "
+        f"{found['test_mean']:.2f}, standard error {found['test_error']:.2f}"
+    )
+    return found, line
 
 
 def _title(task: Mapping[str, Any], ending: Any) -> str:
@@ -307,8 +327,9 @@ episodes = 100             # N, for one objective call: its reward is their mean
     executors="it has workers of its own; see task.workers",
     lines=_lines,
     data=_data,
-    read=read_policy,
-    last=SUMMARY,
+    read=_read,
+    last=_SUMMARY,
+    summary=_summary,
     shown=_shown,
     page=_page,
 )

@@ -11,18 +11,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from discodso.base.arrays import Bools, Floats, Ints
 from discodso.run.evaluation import Measured
 from discodso.space.design import Design, DesignBatch
-from discodso.space.space import Space
 from discodso.space.state import State
 from discodso.tasks.policies.environments import Interface
 from discodso.tasks.policies.episodes import Runner
 from discodso.tasks.policies.racing import Best, Racing, Standings, means_and_errors
-from discodso.tasks.policies.simulators import Forest
+from discodso.tasks.policies.splits import TreeSpace
+from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.tree_policy import TreePolicy
 
 
@@ -32,7 +31,7 @@ class TreeObjective:
 
     Attributes:
         interface: of the environment.
-        space: of the designs; its tokens are the features in use, then the actions.
+        space: of the designs.
         runner: runs the episodes.
         seeds: the seeds for the search, a power of two of them.
         episodes: N.
@@ -42,7 +41,7 @@ class TreeObjective:
     """
 
     interface: Interface
-    space: Space
+    space: TreeSpace
     runner: Runner
     seeds: range
     episodes: int
@@ -53,7 +52,7 @@ class TreeObjective:
     def __call__(self, designs: DesignBatch, call_seeds: NDArray[np.uint64]) -> Measured:
         """Rewards, the number of episodes, and what failed."""
         forest = self.forest(designs)
-        count, nodes = len(designs), designs.lengths
+        count, nodes = len(designs), np.diff(forest.offset)
         returns, done = np.full((count, self.episodes), np.nan), np.zeros(count, np.int64)
         alive, reasons, spent = np.arange(count), dict[int, str](), 0
         schedule = [self.episodes] if self.racing is None else self.racing.rounds(self.episodes)
@@ -86,8 +85,7 @@ class TreeObjective:
             least = min(least, line) if line > -math.inf else least
             luck = np.cumsum(field[order] - field.mean()) / np.arange(1, self.episodes + 1)
             rewards = np.where(through, rewards, rewards - luck[done - 1])
-            by_episode = returns[through][:, np.argsort(order)]
-            self.standings.enter(batch, Best(rewards[through], nodes[through], by_episode))
+            self.standings.enter(batch, Best(returns[through][:, np.argsort(order)], nodes[through]))
         rewards = np.where(through, rewards, np.minimum(rewards, least))
         return Measured(rewards, float(spent), reasons, done)
 
@@ -96,16 +94,13 @@ class TreeObjective:
         assert self.racing is not None
         # Episodes that are the same for all are hard or easy for all.
         field = returns.mean(axis=0) if self.common else np.zeros(len(order))
-        if self.standings is None:
-            return self.racing.survivors(*means_and_errors(returns - field), count)
-        best, line = self.standings.best(batch), self.standings.line(batch)
-        if len(best.rewards):
+        line = -math.inf
+        if self.standings is not None and len(self.standings.best(batch).nodes):
             whole = self.standings.field(batch)
-            field, line = whole[order], line - float(whole.mean())
+            field, line = whole[order], self.standings.line(batch) - float(whole.mean())
         mean, error = means_and_errors(returns - field)
         on = self.racing.survivors(mean, error, count)
-        on &= self.racing.contenders(mean, error, len(order), line)
-        return on
+        return on & self.racing.contenders(mean, error, len(order), line)
 
     def _fresh_seeds(self, call_seeds: NDArray[np.uint64], before: int, upto: int) -> Ints:
         """int[n * (upto - before)], seeds of the episodes before to upto of each call: distinct within a call."""
@@ -119,38 +114,13 @@ class TreeObjective:
 
     def forest(self, designs: DesignBatch) -> Forest:
         """The trees of a batch."""
-        features, actions = self.token_meanings()
-        offset = np.concatenate(([0], np.cumsum(designs.lengths)))
-        size = int(offset[-1])
-        forest = Forest(np.empty(size, np.int64), np.zeros(size), np.empty(size, np.int64), offset)
-        _link(
-            designs.tokens,
-            designs.values,
-            designs.lengths,
-            features,
-            actions,
-            offset,
-            forest.feature,
-            forest.threshold,
-            forest.jump,
-        )
-        return forest
-
-    def token_meanings(self) -> tuple[Ints, Ints]:
-        """For each token its feature and its action, -1 for none."""
-        used = [index for index, limits in enumerate(self.interface.ranges) if limits is not None]
-        features = np.array([*used, *(-1 for _ in self.interface.actions)])
-        actions = np.array([*(-1 for _ in used), *self.interface.actions])
-        return features, actions
+        return Forest(*self.space.vocabulary.columns(designs))
 
     def policy(self, design: Design) -> TreePolicy:
         """A design as a policy, with its names."""
-        forest = self.forest(self.space.encode([design]))
-        tree = TreePolicy(
-            tuple(forest.feature.tolist()), tuple(forest.threshold.tolist()), tuple(forest.jump.tolist())
-        )
         i = self.interface
-        return tree.with_names(i.environment, i.feature_names, i.action_names)
+        policy = TreePolicy(self.space.vocabulary.nodes(design))
+        return policy.with_names(i.environment, i.feature_names, i.action_names)
 
 
 @dataclass(frozen=True)
@@ -171,35 +141,3 @@ class RememberingTreeObjective(TreeObjective):
         """Trees of a fresh start race among themselves, or the best before would cut all of them at once."""
         assert self.standings is not None
         self.standings.clear()
-
-
-@njit(cache=True)
-def _link(
-    tokens: Ints,
-    values: Floats,
-    lengths: Ints,
-    features: Ints,
-    actions: Ints,
-    offset: Ints,
-    feature: Ints,
-    threshold: Floats,
-    jump: Ints,
-) -> None:
-    """Fill the nodes of all trees from traversals; `jump` of a decision is its right child, from the root."""
-    waiting = np.empty(tokens.shape[1], np.int64)  # decisions whose right child is still to come
-    for row in range(lengths.shape[0]):
-        open_decisions = 0
-        for position in range(lengths[row]):
-            node, token = offset[row] + position, tokens[row, position]
-            feature[node] = features[token]
-            if features[token] >= 0:
-                threshold[node] = values[row, position]
-                waiting[open_decisions] = node
-                open_decisions += 1
-            else:
-                jump[node] = actions[token]
-                if (
-                    open_decisions > 0
-                ):  # after a leaf comes the right child of the last decision that lacks one
-                    open_decisions -= 1
-                    jump[waiting[open_decisions]] = position + 1

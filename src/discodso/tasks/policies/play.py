@@ -11,8 +11,8 @@ import numpy as np
 
 from discodso.base.errors import DeclarationError
 from discodso.base.files import write_atomically
-from discodso.tasks.policies.environments import STEP_LIMIT, as_environment, make
-from discodso.tasks.policies.episodes import check_actions
+from discodso.tasks.policies.environments import STEP_LIMIT, make
+from discodso.tasks.policies.episodes import environment_for
 from discodso.tasks.policies.tree_policy import TreePolicy
 
 FORMATS = (".gif", ".mp4")
@@ -30,11 +30,7 @@ class Episode:
 
 def play(policy: TreePolicy, environment: Any = None, seed: int = 0, *, film: bool = False) -> Episode:
     """Play one episode through Gymnasium."""
-    wanted = policy.environment if environment is None else as_environment(environment)
-    if wanted is None:
-        raise DeclarationError("the policy does not say which environment it is for; name one")
-    check_actions(policy, wanted)
-    env = make(wanted, **({"render_mode": "rgb_array"} if film else {}))
+    env = make(environment_for(policy, environment), **({"render_mode": "rgb_array"} if film else {}))
     frames: list[Any] = []
     total, steps = 0.0, 0
     try:

@@ -16,12 +16,12 @@ from discodso.space.space import Space
 from discodso.tasks.policies.environments import Interface
 from discodso.tasks.policies.episodes import Runner, paired_returns
 from discodso.tasks.policies.objective import TreeObjective
-from discodso.tasks.policies.simulators import Forest
+from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import validation_seeds
 from discodso.tasks.policies.trimming import trim
 
-_FINALISTS = 10  # candidates that get more episodes
+_FINALISTS = 10  # trees that get more episodes
 _PERFECT = 30  # of those that tie for the first place with episodes that all end alike
 # Episodes for all, for the finalists, and for perfect ones, as multiples of N; for trimming likewise.
 _ROUNDS = (1, 10, 100)
@@ -49,7 +49,7 @@ class PolicySearch:
         policy: the winner, chosen on fresh seeds from the best designs of the search, then pruned or trimmed.
         test_returns: float[n], its returns for `test_seeds`, which neither search nor choice have seen.
         test_seeds: those seeds.
-        candidates: the finalists of the choice, best first.
+        finalists: of the choice, best first.
         interface: the environment, its features, ranges and actions.
         search: the search itself; rewards there are noisy, and the best of noisy rewards is too high.
         calls, episodes: objective calls of the search, and the episodes that they took.
@@ -60,7 +60,7 @@ class PolicySearch:
     policy: TreePolicy
     test_returns: Floats
     test_seeds: tuple[int, ...]
-    candidates: tuple[Finalist, ...]
+    finalists: tuple[Finalist, ...]
     interface: Interface
     search: Result
     validation_episodes: int
@@ -121,8 +121,8 @@ def choose_and_test(
         reason = result.failures[0].reason if result.failures else result.sentence
         raise EvaluationError(f"no episode of {interface.environment} succeeded: {reason}")
     rounds = _seeds(_round(objective.episodes, result.cost or 0.0), seed)
-    candidates, spent = _validate(objective, result.top, objective.runner, rounds[:3])
-    winner = candidates[0].policy
+    finalists, spent = _validate(objective, result.top, rounds[:3])
+    winner = finalists[0].policy
     if trimmed:
         winner, more = trim(winner, objective.runner, *rounds[3:])
         spent += more
@@ -131,7 +131,7 @@ def choose_and_test(
     )
     if reasons:
         raise EvaluationError(f"the test of the best policy failed: {next(iter(reasons.values()))}")
-    return PolicySearch(winner, returns, test_seeds, candidates, interface, result, spent, objective.space)
+    return PolicySearch(winner, returns, test_seeds, finalists, interface, result, spent, objective.space)
 
 
 def _round(episodes: int, spent: float) -> int:
@@ -146,30 +146,30 @@ def _seeds(episodes: int, seed: int) -> list[Ints]:
 
 
 def _validate(
-    objective: TreeObjective, top: Sequence[Scored], runner: Runner, rounds: Sequence[Ints]
+    objective: TreeObjective, top: Sequence[Scored], rounds: Sequence[Ints]
 ) -> tuple[tuple[Finalist, ...], int]:
     """Finalists on fresh seeds, best first, and the episodes that took.
 
-    All candidates get N episodes (see `_MOST`), the best of them ten times as many on other seeds; there the
+    All designs get N episodes (see `_MOST`), the best of them ten times as many on other seeds; there the
     winner is chosen. At equal means the smaller tree goes first. Where that is the mean of episodes which all end
     alike, as those of perfect trees do, the smallest tree wins that ends a hundred times N more likewise.
     """
     rewards: dict[TreePolicy, float] = {}
     for scored in top:
         rewards.setdefault(objective.policy(scored.design).pruned(), scored.reward)
-    first, second, third = rounds
+    runner, (first, second, third) = objective.runner, rounds
     entries = [Finalist(policy, reward, 0.0, 0.0, 0) for policy, reward in rewards.items()]
     ranked = _ranked(entries, runner, first)
     chosen = max(_FINALISTS, min(_PERFECT, len(_perfect(ranked))))
     finalists = _ranked(ranked[:chosen], runner, second)
     spent = len(rewards) * len(first) + len(ranked[:chosen]) * len(second)
     perfect = _perfect(finalists)
-    for row, candidate in enumerate(perfect if len(perfect) > 1 else []):
-        (finalists[row],) = _ranked([candidate], runner, third)
+    for row, finalist in enumerate(perfect if len(perfect) > 1 else []):
+        (finalists[row],) = _ranked([finalist], runner, third)
         spent += len(third)
-        if finalists[row].mean == candidate.mean:
+        if finalists[row].mean == finalist.mean:
             break
-    finalists.sort(key=lambda candidate: (-candidate.mean, len(candidate.policy)))
+    finalists.sort(key=lambda finalist: (-finalist.mean, len(finalist.policy)))
     return tuple(finalists), spent
 
 
@@ -177,18 +177,18 @@ def _perfect(ranked: Sequence[Finalist]) -> list[Finalist]:
     return [c for c in ranked if c.mean == ranked[0].mean and c.error == 0]
 
 
-def _ranked(candidates: Sequence[Finalist], runner: Runner, seeds: Any) -> list[Finalist]:
-    """Candidates with their mean over the same seeds and its error, best first, small ones before large.
+def _ranked(finalists: Sequence[Finalist], runner: Runner, seeds: Any) -> list[Finalist]:
+    """Finalists with their mean over the same seeds and its error, best first, small ones before large.
 
     Of those with the same returns, seed by seed, which differ in what is never visited, the smallest stays; unless
     all their episodes end alike, as those of perfect policies do, which says little.
     """
-    table = paired_returns([candidate.policy for candidate in candidates], runner, seeds)
+    table = paired_returns([finalist.policy for finalist in finalists], runner, seeds)
     means = np.where(np.isfinite(table).all(axis=1), table.mean(axis=1), -np.inf)  # failed episodes are NaN
     errors = table.std(axis=1, ddof=1) / math.sqrt(len(seeds))
     measured = [
-        replace(candidate, mean=float(mean), error=float(error), episodes=len(seeds))
-        for candidate, mean, error in zip(candidates, means, errors, strict=True)
+        replace(finalist, mean=float(mean), error=float(error), episodes=len(seeds))
+        for finalist, mean, error in zip(finalists, means, errors, strict=True)
     ]
     smallest: dict[bytes, Finalist] = {}
     rows = sorted(range(len(measured)), key=lambda row: (-measured[row].mean, len(measured[row].policy)))

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discodso.base.arrays import Bools, Floats, Ints
-from discodso.base.checks import require_integer, require_number
 from discodso.space.state import State
 
 _COMMON = 4
@@ -45,15 +43,6 @@ class Racing:
     places: int = 0
     settled: int = 16
     slack: float = 1.0
-
-    def __post_init__(self) -> None:
-        require_integer("racing: first", self.first, 2)
-        require_number("racing: growth", self.growth, above=1)
-        require_number("racing: share", self.share, above=0, most=1)
-        require_number("racing: margin", self.margin, least=0)
-        require_integer("racing: places", self.places, 0)
-        require_integer("racing: settled", self.settled, 2)
-        require_number("racing: slack", self.slack, least=0)
 
     def rounds(self, episodes: int) -> list[int]:
         """Episodes that a design has had after each round."""
@@ -89,43 +78,19 @@ def means_and_errors(returns: Floats) -> tuple[Floats, Floats]:
     return mean, errors
 
 
-@dataclass(frozen=True)
-class Best:
-    """Trees that came through all N episodes, best first.
+class Best(NamedTuple):
+    """The best trees of a run, best first: returns float[n, N] by episode, and nodes int[n]."""
 
-    Attributes:
-        rewards: float[n], all different.
-        nodes: int[n], of the shortest tree with that reward.
-        returns: float[n, N], by episode.
-    """
-
-    rewards: Floats
-    nodes: Ints
     returns: Floats
-
-    def joined(self, other: Best, places: int) -> Best:
-        """The best of both. Equal rewards have one place: over the same episodes they come from trees that differ
-        in what does not matter."""
-        rewards = np.concatenate((self.rewards, other.rewards))
-        nodes = np.concatenate((self.nodes, other.nodes))
-        first: dict[float, int] = {}
-        for row in np.lexsort((nodes, -rewards)).tolist():
-            # The shorter may come later: sums of the same returns in another order differ in the last digit.
-            known = first.setdefault(significant(rewards[row]), row)
-            if nodes[row] < nodes[known]:
-                first[significant(rewards[row])] = row
-        rows = np.array(list(first.values())[:places], np.int64)
-        return Best(rewards[rows], nodes[rows], np.concatenate((self.returns, other.returns))[rows])
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """For a checkpoint."""
-        return {"rewards": self.rewards, "nodes": self.nodes, "returns": self.returns}
+    nodes: Ints
 
 
 class Standings:
-    """The best of a run; the last of them draws the line for the next batch.
+    """The best trees of a run over the N episodes that all of them meet.
 
-    A batch may be rated twice, if the run was stopped within it: what it changed is then taken back first.
+    The last of them draws the line for the next batch. Equal means have one place, which the shortest tree holds:
+    they come from trees that differ in what does not matter. A batch may be rated twice, if the run was stopped
+    within it: what it changed is then taken back first. `batch` is any number that only this batch has.
 
     Args:
         places: how many.
@@ -140,45 +105,43 @@ class Standings:
     def clear(self) -> None:
         """Forget all of them."""
         self._batch = -1  # the one that was rated last
-        self._now = self._before = Best(np.empty(0), np.empty(0, np.int64), np.empty((0, self._episodes)))
+        self._now = self._before = Best(np.empty((0, self._episodes)), np.empty(0, np.int64))
 
     def best(self, batch: int) -> Best:
-        """As they stand before a batch; `batch` is any number that only this batch has."""
+        """As they stand before a batch."""
         return self._before if batch == self._batch else self._now
 
     def line(self, batch: int) -> float:
         """What a design must reach to be among the best, -inf while there are too few."""
-        best = self.best(batch).rewards
-        return float(best[-1]) if len(best) == self.places else -math.inf
+        best = self.best(batch).returns
+        return float(best[-1].mean()) if len(best) == self.places else -math.inf
 
     def field(self, batch: int) -> Floats:
         """float[N], what the best have in each episode, on average; zero while there are none."""
-        returns = self.best(batch).returns
-        means: Floats = returns.mean(axis=0) if len(returns) else np.zeros(returns.shape[1])
-        return means
+        best = self.best(batch).returns
+        return best.mean(axis=0) if len(best) else np.zeros(self._episodes)
 
     def enter(self, batch: int, news: Best) -> None:
-        """Take those of a batch that came through."""
+        """Take those of a batch that came through all episodes, in any order."""
         before = self.best(batch)
-        self._batch, self._before, self._now = batch, before, before.joined(news, self.places)
+        returns = np.concatenate((before.returns, news.returns))
+        nodes = np.concatenate((before.nodes, news.nodes))
+        losses = -returns.mean(axis=1)
+        order = np.lexsort((nodes, losses))
+        rows = order[np.unique(losses[order], return_index=True)[1][: self.places]]
+        self._batch, self._before, self._now = batch, before, Best(returns[rows], nodes[rows])
 
     def state(self) -> State:
         """For a checkpoint."""
         parts = {"now": self._now, "before": self._before}
         arrays = {
-            f"{part}_{name}": array for part, best in parts.items() for name, array in best.arrays().items()
+            f"{part}_{key}": array for part, best in parts.items() for key, array in best._asdict().items()
         }
         return State(arrays, {"batch": self._batch})
 
     def restore(self, state: State) -> None:
         """Inverse of `state`."""
         self._now, self._before = (
-            Best(*(state.arrays[f"{part}_{name}"] for name in ("rewards", "nodes", "returns")))
-            for part in ("now", "before")
+            Best(state.arrays[f"{part}_returns"], state.arrays[f"{part}_nodes"]) for part in ("now", "before")
         )
         self._batch = int(state.data["batch"])
-
-
-def significant(reward: float) -> float:
-    """A reward without the last digits, in which sums of the same numbers in another order may differ."""
-    return float(f"{reward:.10g}")

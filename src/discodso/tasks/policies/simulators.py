@@ -21,7 +21,7 @@ import numpy as np
 
 from discodso.base.arrays import Floats, Ints
 from discodso.tasks.policies import _simulators
-from discodso.tasks.policies.tree import DecisionTree, Environment
+from discodso.tasks.policies.tree import Environment, Forest
 
 KINDS = {
     "CartPole-v1": (0, "gymnasium.envs.classic_control.cartpole:CartPoleEnv"),
@@ -42,39 +42,22 @@ class Starts:
 
 
 @dataclass(frozen=True)
-class Forest:
-    """Trees one after the other: feature int[N], threshold float[N], jump int[N], offset int[M + 1]."""
-
-    feature: Ints
-    threshold: Floats
-    jump: Ints
-    offset: Ints
-
-    def __len__(self) -> int:
-        return len(self.offset) - 1
-
-    @staticmethod
-    def of(trees: Sequence[DecisionTree]) -> Forest:
-        """A forest of some trees."""
-        parts = [tree.arrays() for tree in trees]
-        sizes = [len(tree) for tree in trees]
-        feature, threshold, jump = (np.concatenate([part[i] for part in parts]) for i in range(3))
-        return Forest(feature, threshold, jump, np.cumsum([0, *sizes]))
-
-
-@dataclass(frozen=True)
 class Simulator:
-    """A compiled environment.
+    """A compiled environment, which runs episodes.
 
     Attributes:
         environment: which one.
         kind: its number in the kernels.
         max_steps: where episodes are cut off.
+        pool: starts for consecutive seeds, drawn once; other seeds are drawn when they are met.
+        threads: to run on.
     """
 
     environment: Environment
     kind: int
     max_steps: int
+    pool: Starts | None = None
+    threads: int = 1
 
     def starts(self, seeds: Sequence[int]) -> Starts:
         """Where Gymnasium begins with each seed."""
@@ -88,29 +71,21 @@ class Simulator:
         return Starts(tuple(int(seed) for seed in seeds), np.array(states), np.array(observations))
 
     def returns(
-        self,
-        forest: Forest,
-        starts: Starts,
-        tree: Ints,
-        start: Ints,
-        *,
-        threads: int = 1,
-        visits: Ints | None = None,
-    ) -> Floats:
-        """float[E], the return of each episode: episode e runs tree[e] from start[e].
+        self, forest: Forest, tree: Ints, seeds: Ints, visits: Ints | None = None
+    ) -> tuple[Floats, dict[int, str]]:
+        """See `Runner.returns`; none fails.
 
-        `visits` int[N] is counted up, if given: how often each node was passed. It needs threads=1.
+        `visits` int[N] is counted up, if given: how often each leaf was reached. It needs one thread.
         """
         returns = np.empty(len(tree))
         counts = np.empty(0, np.int64) if visits is None else visits
+        starts, start = self._starts_of(seeds)
         cos_loop, sin_loop = numpy_loops()
 
         def run(part: slice) -> None:
             _simulators.run_episodes(
                 self.kind,
-                forest.feature,
-                forest.threshold,
-                forest.jump,
+                forest.columns,
                 forest.offset,
                 starts.states,
                 starts.observations,
@@ -124,14 +99,23 @@ class Simulator:
                 returns[part],
             )
 
-        if threads == 1 or len(tree) < 2 * threads:
+        if self.threads == 1 or len(tree) < 2 * self.threads:
             run(slice(0, len(tree)))
         else:
-            edges = np.linspace(0, len(tree), 4 * threads + 1).astype(int).tolist()
+            edges = np.linspace(0, len(tree), 4 * self.threads + 1).astype(int).tolist()
             parts = [slice(a, b) for a, b in pairwise(edges)]
-            with ThreadPoolExecutor(threads) as pool:
+            with ThreadPoolExecutor(self.threads) as pool:
                 list(pool.map(run, parts))
-        return returns
+        return returns, {}
+
+    def _starts_of(self, seeds: Ints) -> tuple[Starts, Ints]:
+        """Starts, and which of them each seed has."""
+        if self.pool is not None and len(seeds):
+            start = seeds - self.pool.seeds[0]
+            if start.min() >= 0 and start.max() < len(self.pool.seeds):
+                return self.pool, start
+        distinct, start = np.unique(seeds, return_inverse=True)
+        return self.starts(distinct.tolist()), start
 
 
 @lru_cache(maxsize=16)

@@ -1,30 +1,25 @@
-"""Univariate decision trees as policies: x_n < t goes left, anything else (NaN too) goes right.
-
-A tree is kept in pre-order, as the paper's traversal: the left child of node i is node i + 1. Observations are
-promoted to float64 before they are compared, everywhere.
-"""
+"""Decision trees as policies: their nodes, what they do, smaller trees that do the same, and their JSON."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discodso.base.arrays import Floats, Ints
-from discodso.base.checks import is_integer, is_number
+from discodso.base.arrays import Ints
 from discodso.base.errors import InvalidDesignError
 from discodso.base.files import write_atomically
+from discodso.space.design import one_line
+from discodso.tasks.policies.splits import Columns, Known, Nodes, Split, checked_index, shown, walk
 
 FORMAT = "discodso-tree-policy"
-Tree = TypeVar("Tree", bound="DecisionTree")
-_LARGEST = 2**31 - 1
 _DEEPEST = 200
 _ACTION = re.compile("[0-9]{1,10}")
 
@@ -33,19 +28,15 @@ _ACTION = re.compile("[0-9]{1,10}")
 class DecisionTree:
     """A policy that a person can read.
 
-    Two trees are equal if their nodes are; names do not count. `same_behaviour` compares what they do.
+    Two trees are equal if their nodes are; names do not count.
 
     Attributes:
-        feature: of each node in pre-order the index n of the feature that it tests, -1 for a leaf.
-        threshold: t of "x_n < t"; 0.0 for a leaf.
-        jump: for a decision the index of its right child (the left one comes next), for a leaf its action.
+        nodes: in pre-order, see `Nodes`.
         environment: id of the Gymnasium environment, with its arguments as JSON if it has any; None if unknown.
         feature_names, action_names: for people; the latter by action.
     """
 
-    feature: tuple[int, ...]
-    threshold: tuple[float, ...]
-    jump: tuple[int, ...]
+    nodes: Nodes
     environment: Environment | None = None
     feature_names: tuple[str, ...] = ()
     action_names: tuple[tuple[int, str], ...] = ()
@@ -59,16 +50,11 @@ class DecisionTree:
         return hash(self.nodes)
 
     def __len__(self) -> int:
-        return len(self.feature)
+        return len(self.nodes)
 
     def __repr__(self) -> str:
         where = f" for {self.environment.id}" if self.environment else ""
         return f"<{type(self).__name__}{where}: {len(self)} nodes, depth {self.depth}>"
-
-    @property
-    def nodes(self) -> tuple[tuple[int, float, int], ...]:
-        """(feature, threshold, jump) of every node."""
-        return tuple(zip(self.feature, self.threshold, self.jump, strict=True))
 
     @property
     def depth(self) -> int:
@@ -78,70 +64,48 @@ class DecisionTree:
     def depths(self) -> tuple[int, ...]:
         """Decisions above each node."""
         found = [0] * len(self)
-        for node, (feature, _, jump) in enumerate(self.nodes):
-            if feature >= 0:
-                found[node + 1] = found[jump] = found[node] + 1
+        for node, left, right in self.decisions():
+            found[left] = found[right] = found[node] + 1
         return tuple(found)
 
-    def parents(self) -> tuple[int, ...]:
-        """Parent of each node, -1 for the root."""
-        found = [-1] * len(self)
-        for node, (feature, _, jump) in enumerate(self.nodes):
-            if feature >= 0:
-                found[node + 1] = found[jump] = node
-        return tuple(found)
+    def decisions(self) -> Iterator[tuple[int, int, int]]:
+        """Each node that decides, in pre-order, with its left and its right child."""
+        for node, (split, jump) in enumerate(self.nodes):
+            if split is not None:
+                yield node, node + 1, node + jump
 
-    def arrays(self) -> tuple[Ints, Floats, Ints]:
-        """feature int[n], threshold float[n] and jump int[n], as the simulators take them."""
-        return np.array(self.feature), np.array(self.threshold), np.array(self.jump)
+    @cached_property
+    def columns(self) -> Columns:
+        """The nodes, for walking."""
+        return Columns.of(self.nodes)
+
+    @cached_property
+    def width(self) -> int:
+        """How many numbers an observation must have."""
+        return max((split.width for split, _ in self.nodes if split), default=0)
+
+    @property
+    def actions(self) -> set[int]:
+        """Those of the leaves."""
+        return {action for split, action in self.nodes if split is None}
 
     def feature_name(self, feature: int) -> str:
-        """What a feature is called; x0, x1, ... without names."""
-        return self.feature_names[feature] if feature < len(self.feature_names) else f"x{feature}"
+        """What a feature is called, on one line; x0, x1, ... without names."""
+        named = feature < len(self.feature_names)
+        return (one_line(self.feature_names[feature]) if named else "") or f"x{feature}"
 
     def action_name(self, action: int) -> str:
-        """What an action is called; its number without a name."""
-        return dict(self.action_names).get(action, str(action))
-
-    # ------------------------------------------------------------------------------------- acting
+        """What an action is called, on one line; its number without a name."""
+        return one_line(dict(self.action_names).get(action, "")) or str(action)
 
     def act(self, observation: ArrayLike) -> int:
         """The action for one observation."""
-        x = np.asarray(observation, dtype=np.float64).ravel()
-        self._check_width(len(x))
-        node = 0
-        while self.feature[node] >= 0:
-            goes_left = x[self.feature[node]] < self.threshold[node]
-            node = node + 1 if goes_left else self.jump[node]
-        return self.jump[node]
-
-    def act_batch(self, observations: ArrayLike) -> Ints:
-        """int[B], the actions for observations [B, n]."""
-        return np.array(self.jump)[self.leaves_of(observations)]
-
-    def leaves_of(self, observations: ArrayLike) -> Ints:
-        """int[B], the leaf where each of the observations [B, n] ends."""
-        x = np.asarray(observations, dtype=np.float64)
-        if x.ndim != 2:
+        x = np.asarray(observation, dtype=np.float64).ravel().tolist()
+        if len(x) < self.width:
             raise InvalidDesignError(
-                f"observations must be an array with one row for each, got shape {x.shape}"
+                f"the tree looks at feature {self.width - 1}, but an observation has only {len(x)} numbers"
             )
-        self._check_width(x.shape[1])
-        feature, threshold, jump = self.arrays()
-        node, rows = np.zeros(len(x), np.int64), np.arange(len(x))
-        while (deciding := feature[node] >= 0).any():
-            left = x[rows, np.maximum(feature[node], 0)] < threshold[node]
-            node = np.where(deciding, np.where(left, node + 1, jump[node]), node)
-        return node
-
-    def _check_width(self, width: int) -> None:
-        needed = max(self.feature) + 1
-        if width < needed:
-            raise InvalidDesignError(
-                f"the tree looks at feature {needed - 1}, but an observation has only {width} numbers"
-            )
-
-    # ------------------------------------------------------------------------------------- shape
+        return self.nodes[walk(self.columns, 0, x)][1]
 
     def with_names(
         self,
@@ -163,36 +127,22 @@ class DecisionTree:
         Decisions that the decisions above have already made are cut out, and so is a decision if one of its
         branches, alone, acts like both.
         """
-        return self._like(_prune(self.nodes, 0, {}))
+        return replace(self, nodes=_pruned(self.nodes, {}))
 
     def cuts(self) -> list[Self]:
         """The smaller trees, pruned and distinct, in which one decision has given way to one of its sides."""
-        found: dict[Self, None] = {}
-        for node, (feature, _, jump) in enumerate(self.nodes):
-            for side in (node + 1, jump) if feature >= 0 else ():
-                found[self._like(_replaced(self.nodes, 0, node, side)).pruned()] = None
-        return list(found)
-
-    def same_behaviour(self, other: DecisionTree) -> bool:
-        """Whether two trees choose the same action for every observation."""
-        return _agree(self.nodes, 0, other.nodes, 0, {})
-
-    def _like(self, nodes: Nodes) -> Self:
-        feature, threshold, jump = zip(*nodes, strict=True)
-        return replace(self, feature=feature, threshold=threshold, jump=jump)
+        return list(dict.fromkeys(replace(self, nodes=nodes).pruned() for nodes in _cuts(self.nodes)))
 
     # ------------------------------------------------------------------------------------- in and out
 
     def to_dict(self) -> dict[str, Any]:
         """{"feature": n, "threshold": t, "left": ..., "right": ...}, left where x_n < t, or {"action": a}."""
-        made: dict[int, dict[str, Any]] = {}
-        for node in reversed(range(len(self))):
-            feature, threshold, jump = self.nodes[node]
-            if feature < 0:
-                made[node] = {"action": jump}
+        made: list[dict[str, Any]] = []
+        for split, jump in reversed(self.nodes):
+            if split is None:
+                made.append({"action": jump})
             else:
-                left, right = made[node + 1], made[jump]
-                made[node] = {"feature": feature, "threshold": threshold, "left": left, "right": right}
+                made.append({**split.to_dict(), "left": made.pop(), "right": made.pop()})
         return made[0]
 
     @classmethod
@@ -202,47 +152,16 @@ class DecisionTree:
         Takes what `save` writes as well, names included.
         """
         if isinstance(data, dict) and "tree" in data:
-            return _named(cls._from_nested(data["tree"]), data)
-        return cls._from_nested(data)
+            return cls(_read_nodes(data["tree"])).with_names(*_read_names(data))
+        return cls(_read_nodes(data))
 
-    @classmethod
-    def _from_nested(cls, data: Any) -> Self:
-        nodes: list[tuple[int, float, int]] = []
-        waiting: list[tuple[Any, str, int]] = [
-            (data, "the tree", -1)
-        ]  # part, place, parent it is right child of
-        while waiting:
-            part, place, parent = waiting.pop()
-            if parent >= 0:
-                nodes[parent] = (*nodes[parent][:2], len(nodes))
-            if not isinstance(part, dict):
-                raise InvalidDesignError(f"{place} must be an object, got {_shown(part)}")
-            if set(part) == {"action"}:
-                nodes.append((-1, 0.0, _index("action", part["action"], place)))
-                continue
-            if set(part) != {"feature", "threshold", "left", "right"}:
-                raise InvalidDesignError(
-                    f"{place} must have the keys feature, threshold, left and right, or action alone; "
-                    f"it has {', '.join(map(_shown, part))[:80] or 'none'}"
-                )
-            if not is_number(part["threshold"]):
-                raise InvalidDesignError(
-                    f"threshold of {place} must be a finite number, got {_shown(part['threshold'])}"
-                )
-            nodes.append((_index("feature", part["feature"], place), float(part["threshold"]), -1))
-            inner = "" if parent < 0 and place == "the tree" else f"{place}."
-            waiting.append((part["right"], f"{inner}right"[-80:], len(nodes) - 1))
-            waiting.append((part["left"], f"{inner}left"[-80:], -1))
-        feature, threshold, jump = zip(*nodes, strict=True)
-        tree = cls(feature, threshold, jump)
-        if tree.depth > _DEEPEST:
-            raise InvalidDesignError(f"a tree of depth {tree.depth} is too deep; {_DEEPEST} is the limit")
-        return tree
+    def to_json(self) -> str:
+        """The tree and its names as JSON; `from_dict` takes what is read from it."""
+        return json.dumps({**self.header(), "tree": self.to_dict()}, indent=1) + "\n"
 
     def save(self, path: str | Path) -> None:
         """Write the tree and its names as JSON; `load` reads it."""
-        text = json.dumps({**self.header(), "tree": self.to_dict()}, indent=1)
-        write_atomically(Path(path), text + "\n")
+        write_atomically(Path(path), self.to_json())
 
     def header(self) -> dict[str, Any]:
         """Names and environment, for JSON."""
@@ -269,6 +188,30 @@ class DecisionTree:
 
 
 @dataclass(frozen=True)
+class Forest:
+    """Trees one after the other: columns of N nodes, and offset int[M + 1], where each begins."""
+
+    columns: Columns
+    offset: Ints
+
+    def __len__(self) -> int:
+        return len(self.offset) - 1
+
+    @staticmethod
+    def of(trees: Sequence[DecisionTree]) -> Forest:
+        """A forest of some trees."""
+        columns = zip(*(tree.columns for tree in trees), strict=True)
+        return Forest(
+            Columns(*(np.concatenate(parts) for parts in columns)), np.cumsum([0, *map(len, trees)])
+        )
+
+    def columns_of(self, tree: int) -> Columns:
+        """One of the trees, as lists."""
+        part = slice(self.offset[tree], self.offset[tree + 1])
+        return Columns(*(column[part].tolist() for column in self.columns))
+
+
+@dataclass(frozen=True)
 class Environment:
     """Which Gymnasium environment: its id and the arguments for `gymnasium.make`, as sorted pairs."""
 
@@ -289,7 +232,7 @@ class Environment:
         good = isinstance(data, dict) and set(data) == {"id", "arguments"} and isinstance(data["id"], str)
         if not good or not isinstance(data["arguments"], dict):
             raise InvalidDesignError(
-                f"environment must be an object with id and arguments, got {_shown(data)}"
+                f"environment must be an object with id and arguments, got {shown(data)}"
             )
         return cls(data["id"], freeze_arguments(data["id"], data["arguments"]))
 
@@ -305,26 +248,37 @@ def freeze_arguments(environment: str, arguments: Mapping[str, Any]) -> tuple[tu
         if not isinstance(key, str) or not all(plain(item) for item in items):
             raise InvalidDesignError(
                 f"arguments of {environment} must have names, and be numbers, strings, booleans or lists of them, "
-                f"got {_shown(key)}: {_shown(value)}"
+                f"got {shown(key)}: {shown(value)}"
             )
     return tuple(sorted((k, tuple(v) if isinstance(v, list) else v) for k, v in arguments.items()))
 
 
-def _index(key: str, value: Any, place: str) -> int:
-    if not is_integer(value) or not 0 <= value <= _LARGEST:
-        raise InvalidDesignError(f"{key} of {place} must be an integer >= 0, got {_shown(value)}")
-    return int(value)
+def _read_nodes(data: Any) -> Nodes:
+    nodes: list[tuple[Split | None, int]] = []
+    # Parts that are still to be read, their places, and the decisions whose right children they are.
+    waiting: list[tuple[Any, str, int | None]] = [(data, "the tree", None)]
+    while waiting:
+        part, place, parent = waiting.pop()
+        node = len(nodes)
+        if parent is not None:
+            nodes[parent] = (nodes[parent][0], node - parent)
+        if not isinstance(part, dict):
+            raise InvalidDesignError(f"{place} must be an object, got {shown(part)}")
+        if set(part) == {"action"}:
+            nodes.append((None, checked_index("action", part["action"], place)))
+            continue
+        nodes.append((Split.from_dict(part, place), 0))
+        inner = "" if node == 0 else f"{place}."
+        waiting.append((part["right"], f"{inner}right"[-80:], node))
+        waiting.append((part["left"], f"{inner}left"[-80:], None))
+    if (depth := DecisionTree(tuple(nodes)).depth) > _DEEPEST:
+        raise InvalidDesignError(f"a tree of depth {depth} is too deep; {_DEEPEST} is the limit")
+    return tuple(nodes)
 
 
-def _shown(value: Any) -> str:
-    """The beginning of a value, for a message; some values cannot be written: too many digits, too deep."""
-    try:
-        return f"{value!r:.60}"
-    except (ValueError, RecursionError):
-        return f"a {type(value).__name__}"
-
-
-def _named(tree: Tree, header: dict[str, Any]) -> Tree:
+def _read_names(
+    header: dict[str, Any],
+) -> tuple[Environment | None, list[str], list[tuple[int, str]]]:
     environment = header.get("environment")
     features, actions = header.get("feature_names", []), header.get("action_names", {})
     if not isinstance(features, list) or not all(isinstance(name, str) for name in features):
@@ -334,81 +288,53 @@ def _named(tree: Tree, header: dict[str, Any]) -> Tree:
         for key, name in actions.items()
     ):
         raise InvalidDesignError("action_names must be an object from action numbers to strings")
-    return tree.with_names(
+    return (
         None if environment is None else Environment.from_dict(environment),
         features,
         sorted((int(key), name) for key, name in actions.items()),
     )
 
 
-# ------------------------------------------------------------------------------------- nodes and boxes
-
-Nodes = tuple[tuple[int, float, int], ...]
-Box = dict[
-    int, tuple[float, float]
-]  # what is known of a feature x: low <= x < high; NaN counts as beyond any low
+# ------------------------------------------------------------------------------------- smaller trees
 
 
-def _subtree(nodes: Nodes, node: int) -> Nodes:
-    end, open_slots = node, 1
-    while open_slots:
-        open_slots += 1 if nodes[end][0] >= 0 else -1
-        end += 1
-    return tuple((f, t, jump - node if f >= 0 else jump) for f, t, jump in nodes[node:end])
+def _joined(split: Split, left: Nodes, right: Nodes) -> Nodes:
+    return ((split, 1 + len(left)), *left, *right)
 
 
-def _join(feature: int, threshold: float, left: Nodes, right: Nodes) -> Nodes:
-    def shift(nodes: Nodes, by: int) -> Iterator[tuple[int, float, int]]:
-        return ((f, t, jump + by if f >= 0 else jump) for f, t, jump in nodes)
-
-    at = 1 + len(left)
-    return ((feature, threshold, at), *shift(left, 1), *shift(right, at))
-
-
-def _replaced(nodes: Nodes, at: int, node: int, side: int) -> Nodes:
-    """The subtree at a node, with that under `side` in place of that under `node`."""
-    if at == node:
-        return _subtree(nodes, side)
-    feature, threshold, jump = nodes[at]
-    if feature < 0:
-        return (nodes[at],)
-    left, right = _replaced(nodes, at + 1, node, side), _replaced(nodes, jump, node, side)
-    return _join(feature, threshold, left, right)
+def _cuts(nodes: Nodes) -> Iterator[Nodes]:
+    """A tree with one decision less in every way: one of its sides stands in its place."""
+    split, jump = nodes[0]
+    if split is not None:
+        left, right = nodes[1:jump], nodes[jump:]
+        yield from (left, right)
+        yield from (_joined(split, cut, right) for cut in _cuts(left))
+        yield from (_joined(split, left, cut) for cut in _cuts(right))
 
 
-def _sides(box: Box, feature: int, threshold: float) -> tuple[Box | None, Box | None]:
-    """The box where a decision goes left and where it goes right; None where it never does."""
-    low, high = box.get(feature, (-math.inf, math.inf))
-    # Without a decision above, x may be -inf, which is below every threshold, and NaN or inf, which are not.
-    left = {**box, feature: (low, min(high, threshold))} if low < threshold else None
-    # Beyond the last threshold there is always something, NaN at least; below it only if thresholds leave room.
-    right = {**box, feature: (max(low, threshold), high)} if threshold < high else None
-    return left, right
-
-
-def _agree(first: Nodes, i: int, second: Nodes, j: int, box: Box) -> bool:
-    """Whether two subtrees choose the same action everywhere in a box."""
-    feature, threshold, jump = first[i]
-    if feature < 0:
-        return first[i] == second[j] if second[j][0] < 0 else _agree(second, j, first, i, box)
-    left, right = _sides(box, feature, threshold)
-    return (left is None or _agree(first, i + 1, second, j, left)) and (
-        right is None or _agree(first, jump, second, j, right)
+def _agree(first: Nodes, second: Nodes, known: Known) -> bool:
+    """Whether two trees choose the same action wherever what is known holds."""
+    split, jump = first[0]
+    if split is None:
+        return first == second if second[0][0] is None else _agree(second, first, known)
+    left, right = split.sides(known)
+    return (left is None or _agree(first[1:jump], second, left)) and (
+        right is None or _agree(first[jump:], second, right)
     )
 
 
-def _prune(nodes: Nodes, node: int, box: Box) -> Nodes:
-    feature, threshold, jump = nodes[node]
-    if feature < 0:
-        return (nodes[node],)
-    left_box, right_box = _sides(box, feature, threshold)
-    if right_box is None:
-        return _prune(nodes, node + 1, box)
-    if left_box is None:
-        return _prune(nodes, jump, box)
-    left, right = _prune(nodes, node + 1, left_box), _prune(nodes, jump, right_box)
-    if _agree(left, 0, right, 0, right_box):
+def _pruned(nodes: Nodes, known: Known) -> Nodes:
+    split, jump = nodes[0]
+    if split is None:
+        return nodes
+    on_left, on_right = split.sides(known)
+    if on_right is None:
+        return _pruned(nodes[1:jump], known)
+    if on_left is None:
+        return _pruned(nodes[jump:], known)
+    left, right = _pruned(nodes[1:jump], on_left), _pruned(nodes[jump:], on_right)
+    if _agree(left, right, on_right):
         return left
-    if _agree(left, 0, right, 0, left_box):
+    if _agree(left, right, on_left):
         return right
-    return _join(feature, threshold, left, right)
+    return _joined(split, left, right)

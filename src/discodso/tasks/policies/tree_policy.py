@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Floats
-from discodso.base.errors import InvalidDesignError
 from discodso.tasks.policies.episodes import node_shares as shares_of_nodes
 from discodso.tasks.policies.episodes import returns_of
 from discodso.tasks.policies.export import export as exported
@@ -36,10 +34,7 @@ class TreePolicy(DecisionTree):
             seeds: for `env.reset(seed=...)`.
             workers: processes, or threads where the environment has a compiled simulator.
         """
-        wanted = self.environment if environment is None else environment
-        if wanted is None:
-            raise InvalidDesignError("say which environment to evaluate in, such as evaluate('CartPole-v1')")
-        return returns_of(self, wanted, seeds, workers)
+        return returns_of(self, environment, seeds, workers)
 
     def export(self, form: str) -> str | bytes:
         """The tree as "text", "python", "c", "dot" or "json", or as bytes for "onnx"."""
@@ -53,7 +48,7 @@ class TreePolicy(DecisionTree):
             shares: for each node the share of decisions that pass it, see `node_shares`.
             title: above the tree.
         """
-        draw(self, Path(path), None if shares is None else np.asarray(shares, np.float64), title)
+        draw(self, path, shares, title)
 
     def _repr_svg_(self) -> str:
         """The picture, for notebooks."""
@@ -61,7 +56,4 @@ class TreePolicy(DecisionTree):
 
     def node_shares(self, environment: Any = None, seeds: Sequence[int] = range(100)) -> Floats:
         """float[n], for each node the share of decisions that pass it, over the episodes of some seeds."""
-        wanted = self.environment if environment is None else environment
-        if wanted is None:
-            raise InvalidDesignError("say which environment to visit, such as node_shares('CartPole-v1')")
-        return shares_of_nodes(self, wanted, seeds)
+        return shares_of_nodes(self, environment, seeds)

@@ -6,19 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from discodso.base.checks import require, require_integer, require_number
+from discodso.base.checks import require, require_integer
+from discodso.disco.presets import Preset
 from discodso.run.task import Task
 from discodso.space.bounds import DecisionTreeBounds
 from discodso.space.constraints import DifferentLeaves, Prior, SoftLength, UniformArity
-from discodso.space.space import Space
-from discodso.space.tokens import Token, Tree
+from discodso.space.tokens import Tree
 from discodso.tasks.policies.environments import Interface, as_environment, describe
 from discodso.tasks.policies.episodes import Runner, open_runner
 from discodso.tasks.policies.objective import RememberingTreeObjective, TreeObjective
-from discodso.tasks.policies.options import EPISODES, MAX_NODES, RESOLUTION
+from discodso.tasks.policies.options import EPISODES, MAX_NODES, RESOLUTION, PolicyOptions
 from discodso.tasks.policies.racing import Racing, Standings
+from discodso.tasks.policies.splits import TreeSpace, Vocabulary
 
-DECISION = " <"  # ends the name of a decision's token
+_TYPICAL_NODES = 13  # the default prefers trees of about this size, else most runs end with three nodes
 SEARCH_SEEDS = 2**14  # initial states that a search draws its episodes from
 
 
@@ -28,7 +29,7 @@ def tree_space(
     resolution: float = RESOLUTION,
     balanced: bool = True,
     typical_nodes: int | None = None,
-) -> Space:
+) -> TreeSpace:
     """Univariate trees under the three constraints of the appendix.
 
     Args:
@@ -39,25 +40,28 @@ def tree_space(
             environment with more features than actions begins with trees of the largest size only.
         typical_nodes: prefer trees of about this size, softly; None for no preference.
     """
-    require_integer("max_nodes", max_nodes, 3)
-    require_number("resolution", resolution, above=0, most=0.5)
-    names = [name for name, limits in zip(interface.feature_names, interface.ranges, strict=True) if limits]
-    ranges = [limits for limits in interface.ranges if limits]
-    decisions = [
-        Token(f"{name}{DECISION}", arity=2, range=limits) for name, limits in zip(names, ranges, strict=True)
-    ]
-    leaves = [Token(word) for _, word in interface.action_names]
     priors: list[Prior] = [UniformArity()] if balanced else []
     if typical_nodes is not None:
-        require_integer("typical_nodes", typical_nodes, 3)
         priors.append(SoftLength(typical_nodes, typical_nodes / 3))
-    return Space(
-        [*decisions, *leaves],
+    vocabulary = Vocabulary.of(interface.feature_names, interface.ranges, interface.action_names)
+    return TreeSpace(
+        vocabulary.tokens,
         Tree(min_length=3, max_length=max_nodes),
         constraints=[DifferentLeaves()],
         priors=priors,
         bounds=DecisionTreeBounds(resolution),
+        vocabulary=vocabulary,
     )
+
+
+def space_for(options: PolicyOptions, preset: Preset, seed: int) -> tuple[Interface, TreeSpace]:
+    """What trees see and do, and which there are, as the options of a task have it."""
+    given = as_environment(options.environment, options.arguments)
+    interface = describe(given, options.ranges, seed, options.probe_ranges)
+    default = preset == "default"
+    typical = (_TYPICAL_NODES if default else 0) if options.typical_nodes is None else options.typical_nodes
+    preferred = min(typical, options.max_nodes) or None
+    return interface, tree_space(interface, options.max_nodes, options.resolution, default, preferred)
 
 
 def search_seeds(seed: int) -> range:
@@ -74,7 +78,7 @@ def validation_seeds(seed: int, count: int) -> range:
 def tree_task(
     interface: Interface,
     runner: Runner,
-    space: Space,
+    space: TreeSpace,
     episodes: int = EPISODES,
     racing: Racing | None = None,
     seed: int = 0,
@@ -112,7 +116,7 @@ def open_tree_task(
 ) -> Iterator[Task]:
     """The paper's task for an environment, for any method; what runs its episodes is closed on leaving."""
     interface = describe(as_environment(environment, None), None, seed)
-    with open_runner(interface.environment, workers, search_seeds(seed), interface.max_steps) as runner:
+    with open_runner(interface.environment, workers, search_seeds(seed)) as runner:
         yield tree_task(
             interface, runner, tree_space(interface, max_nodes, balanced=balanced), episodes, None, seed
         )

@@ -18,31 +18,34 @@ from discodso.base.arrays import Floats, Ints
 from discodso.run.executors.chunks import Chunks, GivenUp, Retries
 from discodso.run.executors.processes import Processes
 from discodso.tasks.policies.environments import make
-from discodso.tasks.policies.lander import QuickLander, quick_lander
-from discodso.tasks.policies.plain_episode import Nodes, PlainEpisodes
-from discodso.tasks.policies.simulators import Forest
-from discodso.tasks.policies.tree import Environment
+from discodso.tasks.policies.gymnasium_episodes import PlainEpisodes, quick_lander
+from discodso.tasks.policies.splits import Columns
+from discodso.tasks.policies.tree import Environment, Forest
 
 # Workers are here and end by the fault of an environment, so each episode goes alone after the first time.
 _RETRIES = Retries(together=1, afresh=False)
 _CHUNKS_PER_WORKER = 8
-Item = tuple[int, int]  # which tree of the chunk, seed
 Answer = float | str  # a return, or what went wrong
 
 
 @dataclass(frozen=True)
 class _Episodes:
-    """Consecutive episodes and the trees that they run."""
+    """Consecutive episodes, each a tree and a seed, and the trees by their numbers."""
 
-    trees: list[Nodes]
-    items: list[Item]
+    trees: dict[int, Columns]
+    items: list[tuple[int, int]]
+
+    @classmethod
+    def of(cls, forest: Forest, tree: Ints, seeds: Ints) -> _Episodes:
+        items = list(zip(tree.tolist(), seeds.tolist(), strict=True))
+        return cls({t: forest.columns_of(t) for t in set(tree.tolist())}, items)
 
     def __len__(self) -> int:
         return len(self.items)
 
     def singles(self) -> list[_Episodes]:
         """Each episode by itself: one that ends its worker must not take others with it."""
-        return [_Episodes([self.trees[tree]], [(0, seed)]) for tree, seed in self.items]
+        return [_Episodes({tree: self.trees[tree]}, [(tree, seed)]) for tree, seed in self.items]
 
 
 @dataclass
@@ -51,35 +54,28 @@ class Stage:
 
     environment: Environment
     max_steps: int
-    episodes: QuickLander | PlainEpisodes | None = None
+    episodes: PlainEpisodes | None = None
 
-    def run(self, trees: list[Nodes], items: list[Item]) -> list[Answer]:
+    def run(self, load: _Episodes) -> list[Answer]:
         """The return of each episode, or what went wrong in it."""
-        return [self._run_one(trees[tree], seed) for tree, seed in items]
+        return [self._run_one(load.trees[tree], seed) for tree, seed in load.items]
 
-    def _run_one(self, nodes: Nodes, seed: int) -> Answer:
+    def _run_one(self, tree: Columns, seed: int) -> Answer:
         try:
             if self.episodes is None:
                 self.episodes = quick_lander(self.environment) or PlainEpisodes(make(self.environment))
-            return self.episodes.run(nodes, seed, self.max_steps)
+            return self.episodes.run(tree, seed, self.max_steps)
         except (Exception, SystemExit) as error:
             self.episodes = None  # who knows what state it is in
             return f"raised {type(error).__name__}: {error}"
 
 
-class _Answers:
+def _sorted_out(answers: Sequence[Answer]) -> tuple[Floats, dict[int, str]]:
     """Returns of episodes, NaN where there is none, and the reasons for that."""
-
-    def __init__(self, count: int) -> None:
-        self.returns = np.full(count, np.nan)
-        self.reasons: dict[int, str] = {}
-
-    def put(self, first: int, answers: Sequence[Answer]) -> None:
-        for episode, answer in enumerate(answers, first):
-            if isinstance(answer, str):
-                self.reasons[episode] = answer
-            else:
-                self.returns[episode] = answer
+    reasons = {episode: answer for episode, answer in enumerate(answers) if isinstance(answer, str)}
+    return np.array(
+        [np.nan if isinstance(answer, str) else answer for answer in answers], np.float64
+    ), reasons
 
 
 @dataclass(frozen=True)
@@ -90,13 +86,12 @@ class InProcess:
     max_steps: int
 
     def returns(self, forest: Forest, tree: Ints, seeds: Ints) -> tuple[Floats, dict[int, str]]:
-        """See `WorkerPool.returns`."""
-        found, stage = _Answers(len(tree)), Stage(self.environment, self.max_steps)
-        for first, load in _loads(forest, tree, seeds, 1):
-            found.put(first, stage.run(load.trees, load.items))
+        """See `Runner.returns`."""
+        stage = Stage(self.environment, self.max_steps)
+        answers = stage.run(_Episodes.of(forest, tree, seeds))
         if stage.episodes is not None:
-            stage.episodes.close()
-        return found.returns, found.reasons
+            stage.episodes.env.close()
+        return _sorted_out(answers)
 
 
 class WorkerPool:
@@ -120,43 +115,27 @@ class WorkerPool:
         self.processes.close()
 
     def returns(self, forest: Forest, tree: Ints, seeds: Ints) -> tuple[Floats, dict[int, str]]:
-        """float[E], the return of each episode, and the reasons of those that failed (NaN), by episode.
-
-        Episode e runs tree[e] of the forest from `reset(seed=seeds[e])`.
-        """
-        found = _Answers(len(tree))
-        loads = _loads(forest, tree, seeds, self.processes.workers)
+        """See `Runner.returns`."""
+        # Pieces small enough that no worker waits long for another.
+        size = max(1, math.ceil(len(tree) / (self.processes.workers * _CHUNKS_PER_WORKER)))
+        loads = [
+            (first, _Episodes.of(forest, tree[first : first + size], seeds[first : first + size]))
+            for first in range(0, len(tree), size)
+        ]
         chunks: Chunks[_Episodes, list[Answer]] = Chunks(self.processes, self._send, loads, _RETRIES)
+        found: list[Answer] = [math.nan] * len(tree)
         try:
             for chunk, answer in chunks.answers():
-                found.put(chunk.first, [_reason(answer)] if isinstance(answer, GivenUp) else answer)
+                answers = [_reason(answer)] if isinstance(answer, GivenUp) else answer
+                found[chunk.first : chunk.first + len(answers)] = answers
         except BaseException:  # Ctrl-C above all: late answers must not be taken for something else
             chunks.abandon()
             raise
-        return found.returns, found.reasons
+        return _sorted_out(found)
 
     def _send(self, load: _Episodes) -> Future[list[Answer]]:
-        return self.processes.submit(Stage.run, self._stage, load.trees, load.items)
+        return self.processes.submit(Stage.run, self._stage, load)
 
 
 def _reason(given_up: GivenUp) -> str:
     return f"ended its worker process {given_up.lost} times, the last time because {given_up.error}"
-
-
-def _loads(forest: Forest, tree: Ints, seeds: Ints, workers: int) -> list[tuple[int, _Episodes]]:
-    """Episodes by the position of the first, in pieces small enough that no worker waits long for another."""
-    size = max(1, math.ceil(len(tree) / (workers * _CHUNKS_PER_WORKER)))
-    loads = []
-    for first in range(0, len(tree), size):
-        used = list(dict.fromkeys(tree[first : first + size].tolist()))
-        nodes = [
-            tuple(
-                array[forest.offset[t] : forest.offset[t + 1]].tolist()
-                for array in (forest.feature, forest.threshold, forest.jump)
-            )
-            for t in used
-        ]
-        place = {t: i for i, t in enumerate(used)}
-        pairs = zip(tree[first : first + size].tolist(), seeds[first : first + size].tolist(), strict=True)
-        loads.append((first, _Episodes(nodes, [(place[t], seed) for t, seed in pairs])))
-    return loads

@@ -8,20 +8,20 @@ stands in, because loops whose input and output are surely apart become vector c
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from discodso.base.arrays import Floats, Ints
 from discodso.tasks.regression import _vector_math
+from discodso.tasks.regression._vector_math import OPTIONS
+from discodso.tasks.regression.operators import INPUT, VALUE
 
 BLOCK = 128
-_options: Any = {"error_model": "numpy", "fastmath": {"contract"}, "cache": True, "nogil": True}
+SQUARED, ABSOLUTE, SCALED = range(3)  # kinds of errors
 
 
-@njit(**_options)
-def _binary(code: int, a: Floats, b: Floats, out: Floats, count: int) -> None:
+@njit(**OPTIONS)
+def binary(code: int, a: Floats, b: Floats, out: Floats, count: int) -> None:
     if code == 0:
         for j in range(count):
             out[j] = a[j] + b[j]
@@ -39,8 +39,8 @@ def _binary(code: int, a: Floats, b: Floats, out: Floats, count: int) -> None:
             out[j] = a[j] ** b[j]
 
 
-@njit(**_options)
-def _unary(code: int, a: Floats, out: Floats, work: Floats, count: int) -> None:
+@njit(**OPTIONS)
+def unary(code: int, a: Floats, out: Floats, work: Floats, count: int) -> None:
     if code == 4:
         _vector_math.sin(a, out, work[0], work[1], count)
     elif code == 5:
@@ -76,8 +76,8 @@ def _unary(code: int, a: Floats, out: Floats, work: Floats, count: int) -> None:
             out[j] = abs(a[j])
 
 
-@njit(**_options)
-def _run(
+@njit(**OPTIONS)
+def run(
     tokens: Ints,
     values: Floats,
     length: int,
@@ -94,11 +94,11 @@ def _run(
     for position in range(length - 1, -1, -1):
         token = tokens[position]
         kind = code[token]
-        if kind == 18:  # an input
+        if kind == INPUT:  # an input
             stack[top] = int(operand[token])
             top += 1
-        elif kind >= 19:  # a value of its own, or a literal
-            number = values[position] if kind == 19 else operand[token]
+        elif kind >= VALUE:  # a value of its own, or a literal
+            number = values[position] if kind == VALUE else operand[token]
             row = inputs + 2 * top
             target = buffer[row]
             for j in range(count):
@@ -110,18 +110,25 @@ def _run(
             first, second = stack[top], stack[top - 1]
             row = inputs + 2 * (top - 1)
             row += second == row
-            _binary(kind, buffer[first], buffer[second], buffer[row], count)
+            binary(kind, buffer[first], buffer[second], buffer[row], count)
             stack[top - 1] = row
         else:
             first = stack[top - 1]
             row = inputs + 2 * (top - 1)
             row += first == row
-            _unary(kind, buffer[first], buffer[row], work, count)
+            unary(kind, buffer[first], buffer[row], work, count)
             stack[top - 1] = row
     return int(stack[0])
 
 
-@njit(**_options)
+@njit(**OPTIONS)
+def memory(columns: Floats, size: int) -> tuple[Floats, Floats, Ints]:
+    """What `run` works in, for expressions of up to `size` tokens: buffer, work and stack."""
+    inputs = columns.shape[0]
+    return np.empty((inputs + 2 * size + 2, BLOCK)), np.empty((3, BLOCK)), np.empty(size + 1, np.int64)
+
+
+@njit(**OPTIONS)
 def predict(
     tokens: Ints,
     values: Floats,
@@ -133,17 +140,16 @@ def predict(
 ) -> None:
     """predictions[B, n] of B expressions on n rows; columns is X transposed, [d, n]."""
     inputs, rows = columns.shape
-    buffer = np.empty((inputs + 2 * tokens.shape[1] + 2, BLOCK))
-    work, stack = np.empty((3, BLOCK)), np.empty(tokens.shape[1] + 1, np.int64)
+    buffer, work, stack = memory(columns, tokens.shape[1])
     for start in range(0, rows, BLOCK):
         count = min(BLOCK, rows - start)
         buffer[:inputs, :count] = columns[:, start : start + count]
         for b in range(tokens.shape[0]):
-            row = _run(tokens[b], values[b], lengths[b], code, operand, inputs, buffer, work, stack, count)
+            row = run(tokens[b], values[b], lengths[b], code, operand, inputs, buffer, work, stack, count)
             predictions[b, start : start + count] = buffer[row, :count]
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def errors(
     tokens: Ints,
     values: Floats,
@@ -153,16 +159,19 @@ def errors(
     columns: Floats,
     target: Floats,
     weights: Floats,
-    absolute: bool,
+    kind: int,
     result: Floats,
 ) -> None:
-    """result[B]: weighted sum of squared (or absolute) errors, infinity where a prediction is not finite.
+    """result[B]: weighted sum of errors of this kind, infinity where a prediction is not finite.
 
-    An expression that has failed on one block is not evaluated on the next.
+    If SCALED it is the mean squared error of the best a + b f for each expression f; the target then has the
+    weighted mean 0, and the weights sum to 1. Its sums are taken of f less its first value, so that a large offset
+    does not eat the digits. An expression that has failed on one block is not evaluated on the next.
     """
     inputs, rows = columns.shape
-    buffer = np.empty((inputs + 2 * tokens.shape[1] + 2, BLOCK))
-    work, stack = np.empty((3, BLOCK)), np.empty(tokens.shape[1] + 1, np.int64)
+    buffer, work, stack = memory(columns, tokens.shape[1])
+    # For each expression its first value, and sums of g, g^2 and g times the target.
+    sums = np.zeros((4, tokens.shape[0] if kind == SCALED else 0))
     result[:] = 0.0
     for start in range(0, rows, BLOCK):
         count = min(BLOCK, rows - start)
@@ -171,66 +180,38 @@ def errors(
         for b in range(tokens.shape[0]):
             if result[b] == np.inf:
                 continue
-            row = _run(tokens[b], values[b], lengths[b], code, operand, inputs, buffer, work, stack, count)
+            row = run(tokens[b], values[b], lengths[b], code, operand, inputs, buffer, work, stack, count)
             predicted = buffer[row]
-            total, check = 0.0, 0.0
-            for j in range(count):
-                difference = predicted[j] - y[j]
-                size = abs(difference) if absolute else difference * difference
-                total += w[j] * size
-                check += 0.0 * predicted[j]  # NaN if any prediction is not finite, whatever its weight
-            total += check
-            result[b] = result[b] + total if abs(total) < np.inf else np.inf
-
-
-@njit(**_options)
-def scaled_errors(
-    tokens: Ints,
-    values: Floats,
-    lengths: Ints,
-    code: Ints,
-    operand: Floats,
-    columns: Floats,
-    centred: Floats,
-    weights: Floats,
-    result: Floats,
-) -> None:
-    """result[B]: mean squared error of the best a + b f for each expression f, infinity as in `errors`.
-
-    `centred` is the target less its weighted mean, and the weights sum to 1. The sums are taken of f less its
-    first value, so that a large offset does not eat the digits.
-    """
-    inputs, rows = columns.shape
-    buffer = np.empty((inputs + 2 * tokens.shape[1] + 2, BLOCK))
-    work, stack = np.empty((3, BLOCK)), np.empty(tokens.shape[1] + 1, np.int64)
-    sums = np.zeros((4, tokens.shape[0]))  # first value; sums of g, g^2 and g times the target
+            check = 0.0  # becomes NaN if any prediction is not finite, whatever its weight
+            if kind == SCALED:
+                if start == 0:
+                    sums[0, b] = predicted[0]
+                first, one, two, three = sums[0, b], 0.0, 0.0, 0.0
+                for j in range(count):
+                    g = predicted[j] - first
+                    one += w[j] * g
+                    two += w[j] * g * g
+                    three += w[j] * g * y[j]
+                    check += 0.0 * predicted[j]
+                sums[1, b] += one
+                sums[2, b] += two
+                sums[3, b] += three
+                if not abs(sums[2, b] + check) < np.inf:
+                    result[b] = np.inf
+            else:
+                total = 0.0
+                for j in range(count):
+                    difference = predicted[j] - y[j]
+                    size = abs(difference) if kind == ABSOLUTE else difference * difference
+                    total += w[j] * size
+                    check += 0.0 * predicted[j]
+                total += check
+                result[b] = result[b] + total if abs(total) < np.inf else np.inf
+    if kind != SCALED:
+        return
     variance = 0.0
     for j in range(rows):
-        variance += weights[j] * centred[j] * centred[j]
-    result[:] = 0.0
-    for start in range(0, rows, BLOCK):
-        count = min(BLOCK, rows - start)
-        buffer[:inputs, :count] = columns[:, start : start + count]
-        y, w = centred[start : start + count], weights[start : start + count]
-        for b in range(tokens.shape[0]):
-            if result[b] == np.inf:
-                continue
-            row = _run(tokens[b], values[b], lengths[b], code, operand, inputs, buffer, work, stack, count)
-            predicted = buffer[row]
-            if start == 0:
-                sums[0, b] = predicted[0]
-            first, one, two, three, check = sums[0, b], 0.0, 0.0, 0.0, 0.0
-            for j in range(count):
-                g = predicted[j] - first
-                one += w[j] * g
-                two += w[j] * g * g
-                three += w[j] * g * y[j]
-                check += 0.0 * predicted[j]
-            sums[1, b] += one
-            sums[2, b] += two
-            sums[3, b] += three
-            if not abs(sums[2, b] + check) < np.inf:
-                result[b] = np.inf
+        variance += weights[j] * target[j] * target[j]
     for b in range(tokens.shape[0]):
         if result[b] == 0.0:
             spread = sums[2, b] - sums[1, b] * sums[1, b]

@@ -12,13 +12,15 @@ from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints
 from discodso.tasks.regression import _vector_math
-from discodso.tasks.regression._evaluator_kernels import BLOCK, _binary, _options, _run, _unary
+from discodso.tasks.regression._evaluator_kernels import BLOCK, binary, memory, run, unary
+from discodso.tasks.regression._vector_math import OPTIONS
+from discodso.tasks.regression.operators import INPUT, VALUE
 
 _SMALLEST_DAMPING, _FIRST_DAMPING, _LARGEST_DAMPING = 1e-9, 1e-3, 1e6
 _LESS, _MORE = 0.1, 8.0  # what damping becomes after a step that helped, and after one that did not
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def _structure(
     tokens: Ints, length: int, code: Ints, stack: Ints, first: Ints, second: Ints, varies: Bools, places: Ints
 ) -> int:
@@ -26,8 +28,8 @@ def _structure(
     top = 0
     for position in range(length - 1, -1, -1):
         kind = code[tokens[position]]
-        if kind >= 18:
-            varies[position] = kind == 19
+        if kind >= INPUT:
+            varies[position] = kind == VALUE
             stack[top] = position
             top += 1
         elif kind <= 3 or kind == 14:
@@ -41,46 +43,46 @@ def _structure(
             stack[top - 1] = position
     count = 0
     for position in range(length):
-        if code[tokens[position]] == 19:
+        if code[tokens[position]] == VALUE:
             places[count] = position
             count += 1
     return count
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def _forward(
     tokens: Ints,
     values: Floats,
     length: int,
     code: Ints,
     operand: Floats,
-    block: Floats,
+    buffer: Floats,
     first: Ints,
     second: Ints,
     nodes: Floats,
     work: Floats,
     count: int,
 ) -> None:
-    """nodes[T, count]: the values of all nodes on a block of rows."""
+    """nodes[T, count]: the values of all nodes on a block of rows, whose inputs stand in the buffer."""
     for position in range(length - 1, -1, -1):
         token = tokens[position]
         kind = code[token]
         out = nodes[position]
-        if kind == 18:
-            column = block[int(operand[token])]
+        if kind == INPUT:
+            column = buffer[int(operand[token])]
             for j in range(count):
                 out[j] = column[j]
-        elif kind >= 19:
-            number = values[position] if kind == 19 else operand[token]
+        elif kind >= VALUE:
+            number = values[position] if kind == VALUE else operand[token]
             for j in range(count):
                 out[j] = number
         elif kind <= 3 or kind == 14:
-            _binary(kind, nodes[first[position]], nodes[second[position]], out, count)
+            binary(kind, nodes[first[position]], nodes[second[position]], out, count)
         else:
-            _unary(kind, nodes[first[position]], out, work, count)
+            unary(kind, nodes[first[position]], out, work, count)
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def _binary_slopes(
     kind: int, a: Floats, b: Floats, f: Floats, g: Floats, to_a: Floats, to_b: Floats, count: int
 ) -> None:
@@ -106,7 +108,7 @@ def _binary_slopes(
             to_b[j] = g[j] * f[j] * np.log(a[j])
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def _unary_slopes(kind: int, a: Floats, f: Floats, g: Floats, out: Floats, work: Floats, count: int) -> None:
     if kind == 4:
         _vector_math.cos(a, out, work[0], work[1], count)
@@ -151,7 +153,7 @@ def _unary_slopes(kind: int, a: Floats, f: Floats, g: Floats, out: Floats, work:
             out[j] = g[j] * np.sign(a[j])
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def _backward(
     tokens: Ints,
     length: int,
@@ -172,7 +174,7 @@ def _backward(
     slopes[0, :count] = 1.0
     for position in range(length):
         kind = code[tokens[position]]
-        if kind >= 18 or not varies[position]:
+        if kind >= INPUT or not varies[position]:
             continue
         a = first[position]
         f, g = nodes[position], slopes[position]
@@ -188,29 +190,27 @@ def _backward(
             _unary_slopes(kind, nodes[a], f, g, slopes[a], work, count)
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def jacobian(
     tokens: Ints, values: Floats, length: int, code: Ints, operand: Floats, columns: Floats, result: Floats
 ) -> None:
-    """result[k + 1, n]: values of one expression, then its derivative by each of its k constants."""
+    """result[k, n]: the derivative of one expression by each of its k constants."""
     inputs, rows = columns.shape
     size = tokens.shape[0]
-    first, second, stack = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size + 1, np.int64)
-    varies, places = np.zeros(size, np.bool_), np.zeros(size, np.int64)
+    first, second, places = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
+    varies, nodes, slopes = np.zeros(size, np.bool_), np.empty((size, BLOCK)), np.empty((size + 1, BLOCK))
+    buffer, work, stack = memory(columns, size)
     constants = _structure(tokens, length, code, stack, first, second, varies, places)
-    nodes, slopes, work = np.empty((size, BLOCK)), np.empty((size + 1, BLOCK)), np.empty((3, BLOCK))
-    block = np.empty((inputs, BLOCK))
     for start in range(0, rows, BLOCK):
         count = min(BLOCK, rows - start)
-        block[:, :count] = columns[:, start : start + count]
-        _forward(tokens, values, length, code, operand, block, first, second, nodes, work, count)
+        buffer[:inputs, :count] = columns[:, start : start + count]
+        _forward(tokens, values, length, code, operand, buffer, first, second, nodes, work, count)
         _backward(tokens, length, code, first, second, varies, nodes, slopes, work, count)
-        result[0, start : start + count] = nodes[0, :count]
         for k in range(constants):
-            result[k + 1, start : start + count] = slopes[places[k], :count]
+            result[k, start : start + count] = slopes[places[k], :count]
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def _error(
     tokens: Ints,
     values: Floats,
@@ -232,7 +232,7 @@ def _error(
     for start in range(0, rows, BLOCK):
         count = min(BLOCK, rows - start)
         buffer[:inputs, :count] = columns[:, start : start + count]
-        row = _run(tokens, values, length, code, operand, inputs, buffer, work, stack, count)
+        row = run(tokens, values, length, code, operand, inputs, buffer, work, stack, count)
         predicted, y, w = buffer[row], target[start : start + count], weights[start : start + count]
         check = 0.0
         if scaled:
@@ -264,7 +264,7 @@ def _error(
     return max(variance - explained, 0.0) if abs(explained) < np.inf else variance
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def _solve(matrix: Floats, right: Floats, size: int) -> bool:
     """Cholesky in place; `right` becomes the solution. False if the matrix is not positive definite."""
     for i in range(size):
@@ -289,7 +289,7 @@ def _solve(matrix: Floats, right: Floats, size: int) -> bool:
     return True
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def levenberg_marquardt(
     tokens: Ints,
     values: Floats,
@@ -317,11 +317,10 @@ def levenberg_marquardt(
     inputs, rows = columns.shape
     size = tokens.shape[1]
     lead = 2 if scaled else 0
-    first, second, stack = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size + 1, np.int64)
-    varies, places = np.zeros(size, np.bool_), np.zeros(size, np.int64)
-    nodes, slopes, work = np.empty((size, BLOCK)), np.empty((size + 1, BLOCK)), np.empty((3, BLOCK))
-    buffer, block = np.empty((inputs + 2 * size + 2, BLOCK)), np.empty((inputs, BLOCK))
-    table = np.empty((size + 2, BLOCK))
+    first, second, places = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
+    varies = np.zeros(size, np.bool_)
+    nodes, slopes, table = np.empty((size, BLOCK)), np.empty((size + 1, BLOCK)), np.empty((size + 2, BLOCK))
+    buffer, work, stack = memory(columns, size)
     gram, system = np.empty((size + 2, size + 2)), np.empty((size + 2, size + 2))
     pull, step, scale = np.empty(size + 2), np.empty(size + 2), np.empty(size + 2)
     line, new_line, trial, residual = np.empty(2), np.empty(2), np.empty(size), np.empty(BLOCK)
@@ -346,9 +345,9 @@ def levenberg_marquardt(
             pull[:total] = 0.0
             for start in range(0, rows, BLOCK):
                 count = min(BLOCK, rows - start)
-                block[:, :count] = columns[:, start : start + count]
+                buffer[:inputs, :count] = columns[:, start : start + count]
                 y, w = target[start : start + count], weights[start : start + count]
-                _forward(own, values[b], length, code, operand, block, first, second, nodes, work, count)
+                _forward(own, values[b], length, code, operand, buffer, first, second, nodes, work, count)
                 _backward(own, length, code, first, second, varies, nodes, slopes, work, count)
                 f = nodes[0]
                 for j in range(count):

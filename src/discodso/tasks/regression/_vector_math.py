@@ -20,7 +20,7 @@ from numba import njit
 from discodso.base.arrays import Floats
 
 # "contract" lets the compiler fuse multiply and add; the stronger liberties would break NaN and infinity.
-_options: Any = {"error_model": "numpy", "fastmath": {"contract"}, "cache": True, "nogil": True}
+OPTIONS: Any = {"error_model": "numpy", "fastmath": {"contract"}, "cache": True, "nogil": True}
 
 _MAGIC = 6755399441055744.0  # 1.5 * 2^52
 _LOG2_E = 1.4426950408889634
@@ -33,9 +33,12 @@ _PIO2_1 = 1.57079632673412561417e00  # pi / 2 in three parts of 33 bits
 _PIO2_2 = 6.07710050630396597660e-11
 _PIO2_3 = 2.02226624879595063154e-21
 _REDUCTION_LIMIT = 1e5
+# Coefficients of polynomials, of the highest power first.
+_EXP = tuple(1 / math.factorial(k) for k in range(13, 1, -1))
+_LOG = tuple(2 / k for k in range(25, 1, -2))
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def exp(x: Floats, out: Floats, work: Floats, more: Floats, count: int) -> None:
     """out = e^x: reduced by multiples of log 2, a polynomial of degree 13, and 2^k put into the exponent."""
     bits, more_bits = work.view(np.int64), more.view(np.int64)
@@ -44,18 +47,9 @@ def exp(x: Floats, out: Floats, work: Floats, more: Floats, count: int) -> None:
         work[j] = clipped * _LOG2_E + _MAGIC
         k = work[j] - _MAGIC
         r = (clipped - k * _LN2_HIGH) - k * _LN2_LOW
-        p = 1 / 6227020800.0
-        p = p * r + 1 / 479001600.0
-        p = p * r + 1 / 39916800.0
-        p = p * r + 1 / 3628800.0
-        p = p * r + 1 / 362880.0
-        p = p * r + 1 / 40320.0
-        p = p * r + 1 / 5040.0
-        p = p * r + 1 / 720.0
-        p = p * r + 1 / 120.0
-        p = p * r + 1 / 24.0
-        p = p * r + 1 / 6.0
-        p = p * r + 0.5
+        p = _EXP[0]
+        for coefficient in _EXP[1:]:
+            p = p * r + coefficient
         out[j] = 1.0 + (r + p * r * r)
     for j in range(count):
         # 2^k = 2^half * 2^rest, because 2^1024 and 2^-1075 are not normal numbers. `more` cannot be read as
@@ -70,7 +64,7 @@ def exp(x: Floats, out: Floats, work: Floats, more: Floats, count: int) -> None:
         out[j] = x[j] if x[j] != x[j] else value
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def log(x: Floats, out: Floats, work: Floats, more: Floats, count: int) -> None:
     """out = log x: exponent times log 2, and the series of 2 artanh((m - 1) / (m + 1)) for the mantissa m."""
     bits, more_bits = work.view(np.int64), more.view(np.int64)
@@ -88,18 +82,9 @@ def log(x: Floats, out: Floats, work: Floats, more: Floats, count: int) -> None:
         f = work[j] - 1.0
         s = f / (2.0 + f)
         z = s * s
-        p = 2 / 25.0
-        p = p * z + 2 / 23.0
-        p = p * z + 2 / 21.0
-        p = p * z + 2 / 19.0
-        p = p * z + 2 / 17.0
-        p = p * z + 2 / 15.0
-        p = p * z + 2 / 13.0
-        p = p * z + 2 / 11.0
-        p = p * z + 2 / 9.0
-        p = p * z + 2 / 7.0
-        p = p * z + 2 / 5.0
-        p = p * z + 2 / 3.0
+        p = _LOG[0]
+        for coefficient in _LOG[1:]:
+            p = p * z + coefficient
         # log(1 + f) = f - s (f - z p), so that the leading term f is exact
         value = k * _LN2_HIGH - ((s * (f - z * p) - k * _LN2_LOW) - f)
         value = x[j] if x[j] == np.inf else value
@@ -107,7 +92,7 @@ def log(x: Floats, out: Floats, work: Floats, more: Floats, count: int) -> None:
         out[j] = np.nan if not x[j] >= 0.0 else value
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def _sine_of_quadrant(x: Floats, out: Floats, work: Floats, shift: int, count: int) -> None:
     """out = sin(x + shift pi / 2), for abs(x) below the limit of the reduction."""
     bits = work.view(np.int64)
@@ -140,7 +125,7 @@ def _sine_of_quadrant(x: Floats, out: Floats, work: Floats, shift: int, count: i
         out[j] = -value if quadrant & 2 else value
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def _all_small(x: Floats, count: int) -> bool:
     largest = 0.0
     for j in range(count):
@@ -150,7 +135,7 @@ def _all_small(x: Floats, count: int) -> bool:
     return largest < _REDUCTION_LIMIT
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def sin(x: Floats, out: Floats, work: Floats, more: Floats, count: int) -> None:
     """out = sin x."""
     if _all_small(x, count):
@@ -160,7 +145,7 @@ def sin(x: Floats, out: Floats, work: Floats, more: Floats, count: int) -> None:
             out[j] = math.sin(x[j]) if abs(x[j]) < np.inf else np.nan
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def cos(x: Floats, out: Floats, work: Floats, more: Floats, count: int) -> None:
     """out = cos x."""
     if _all_small(x, count):
@@ -170,7 +155,7 @@ def cos(x: Floats, out: Floats, work: Floats, more: Floats, count: int) -> None:
             out[j] = math.cos(x[j]) if abs(x[j]) < np.inf else np.nan
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def tan(x: Floats, out: Floats, work: Floats, more: Floats, count: int) -> None:
     """out = tan x."""
     if _all_small(x, count):
@@ -183,7 +168,7 @@ def tan(x: Floats, out: Floats, work: Floats, more: Floats, count: int) -> None:
             out[j] = math.tan(x[j]) if abs(x[j]) < np.inf else np.nan
 
 
-@njit(**_options)
+@njit(**OPTIONS)
 def tanh(x: Floats, out: Floats, work: Floats, more: Floats, twice: Floats, count: int) -> None:
     """out = tanh x: a rational function near 0 (of the Cephes library), 1 - 2 / (e^2x + 1) farther out."""
     for j in range(count):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 from scipy import optimize
 
 from discodso.base.arrays import Floats
 from discodso.tasks.regression.evaluator import compiled
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.losses import affine
 
 
 class _EnoughError(Exception):
@@ -22,23 +23,19 @@ def fit_constants(
     weights: Floats,
     const_range: tuple[float, float] = (-np.inf, np.inf),
     max_calls: int = 200,
-    scaled: bool = False,
 ) -> tuple[Expression, int]:
     """Least squares from where the constants are; the result never fits worse. The weights sum to 1.
 
-    With `scaled` the error is that of the best a + b f(x). Returns the expression and the calls made, at most
-    `max_calls`; as in a search, a Jacobian counts as one. Operators of one's own have no derivative: there SciPy
-    takes differences, and all that it evaluates counts.
+    Returns the expression and the calls made, at most `max_calls`; as in a search, a Jacobian counts as one.
+    Operators of one's own have no derivative: there SciPy takes differences, and all that it evaluates counts.
     """
     if not len(expression.constants) or max_calls < 1:
         return expression, 0
     if expression.operators:
-        return _by_differences(expression, X, y, weights, const_range, max_calls, scaled)
+        return _by_differences(expression, X, y, weights, const_range, max_calls)
     program, batch = compiled(expression, const_range)
     columns = np.ascontiguousarray(np.asarray(X, dtype=np.float64).T)
-    values, _, calls = program.refine(
-        batch, columns, y, weights, np.array([max_calls]), scaled=scaled, least_gain=1e-9
-    )
+    values, _, calls = program.refine(batch, columns, y, weights, np.array([max_calls]), least_gain=1e-9)
     return expression.with_constants(values[0][np.isfinite(values[0])]), int(calls[0])
 
 
@@ -49,7 +46,6 @@ def _by_differences(
     weights: Floats,
     const_range: tuple[float, float],
     max_calls: int,
-    scaled: bool,
 ) -> tuple[Expression, int]:
     calls, root = 0, np.sqrt(weights)
     best, least = expression.constants, np.inf
@@ -62,9 +58,6 @@ def _by_differences(
         predicted = expression.with_constants(constants)(X)
         if not np.isfinite(predicted).all():
             return np.full(len(y), 1e100)
-        if scaled:
-            offset, slope = affine(predicted, y, weights)
-            predicted = offset + slope * predicted
         found = np.clip(root * (predicted - y), -1e100, 1e100)
         error = float(np.square(found).sum())
         if error < least:
@@ -73,10 +66,7 @@ def _by_differences(
 
     low, high = const_range
     inside = np.clip(expression.constants, np.nextafter(low, np.inf), np.nextafter(high, -np.inf))
-    with np.errstate(all="ignore"):
-        try:
-            residuals(expression.constants)
-            optimize.least_squares(residuals, inside, bounds=(low, high), x_scale="jac")
-        except (_EnoughError, ValueError, np.linalg.LinAlgError):
-            pass
+    with np.errstate(all="ignore"), suppress(_EnoughError, ValueError, np.linalg.LinAlgError):
+        residuals(expression.constants)
+        optimize.least_squares(residuals, inside, bounds=(low, high), x_scale="jac")
     return expression.with_constants(best), calls

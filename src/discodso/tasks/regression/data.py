@@ -1,4 +1,4 @@
-"""Reading a table of numbers from a CSV file; what cannot be used is refused with the place where it stands."""
+"""Data to explain: handed over in Python, or read from a CSV file, where what cannot be used is refused."""
 
 from __future__ import annotations
 
@@ -10,20 +10,29 @@ from pathlib import Path
 import numpy as np
 
 from discodso.base.arrays import Floats
+from discodso.base.checks import require
 from discodso.base.errors import DeclarationError
+
+Rows = tuple[Floats, Floats, Floats]  # X[n, d], y[n], and weights[n]
 
 
 @dataclass(frozen=True)
-class DataTable:
-    """Inputs X[n, d] with the names of their columns, and the target y[n] with its own."""
+class GivenData:
+    """Inputs X[n, d], target y[n] and weights[n] of the rows, names of the inputs and of the target."""
 
     X: Floats
     y: Floats
+    weights: Floats
     columns: tuple[str, ...]
-    target: str
+    target: str = "y"
+
+    def __post_init__(self) -> None:
+        with np.errstate(over="ignore"):
+            finite = bool(np.isfinite(self.y @ self.y))
+        require("y", f"up to {np.abs(self.y).max():.3g}", finite, "numbers whose squares are finite")
 
 
-def read_table(path: str | Path, target: str, ignore: tuple[str, ...] = ()) -> DataTable:
+def read_table(path: str | Path, target: str, ignore: tuple[str, ...] = ()) -> GivenData:
     """Read a CSV file with a header; every column but the target and those to ignore is an input."""
     header, rows = _read(Path(path))
     for name in (target, *ignore):
@@ -32,10 +41,19 @@ def read_table(path: str | Path, target: str, ignore: tuple[str, ...] = ()) -> D
     columns = tuple(name for name in header if name != target and name not in ignore)
     if not columns:
         raise DeclarationError(f"{path} has no column beside the target {target!r}")
-    wanted = (*columns, target)
-    places = [header.index(name) for name in wanted]
+    places = [header.index(name) for name in (*columns, target)]
     values = np.array([_numbers(path, line, row, places, header) for line, row in rows])
-    return DataTable(values[:, :-1], values[:, -1], columns, target)
+    return GivenData(values[:, :-1], values[:, -1], np.ones(len(values)), columns, target)
+
+
+def gathered(data: GivenData) -> Rows:
+    """Equal rows as one with the sum of their weights, none without weight, in an order that does not depend on
+    how they came: repeating a row is weighing it, to the last bit."""
+    weighed = data.weights > 0
+    rows, place = np.unique(np.column_stack((data.X, data.y))[weighed], axis=0, return_inverse=True)
+    total = np.bincount(place.ravel(), weights=data.weights[weighed]).astype(np.float64)
+    order = np.random.default_rng(0).permutation(len(rows))  # the first of sorted rows are no fair sample
+    return rows[order, :-1], rows[order, -1], total[order]
 
 
 def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:

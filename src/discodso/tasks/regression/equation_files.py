@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,42 +14,33 @@ from discodso.base.files import read_object, write_atomically
 from discodso.run.curves import thinned
 from discodso.tasks.regression.export import latex, text
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.front import FrontPoint, as_rows
+from discodso.tasks.regression.models import FoundEquation
 from discodso.tasks.regression.typeset import mathml
 
 EQUATION = "equation.json"
 _POINTS = 400  # rows of the data that are kept for a plot
 
 
-def write_equation(
-    folder: Path,
-    chosen: Expression,
-    front: Sequence[FrontPoint],
-    target: str,
-    X: Floats,
-    y: Floats,
-    calls: int,
-) -> None:
+def write_equation(folder: Path, found: FoundEquation, calls: int) -> None:
     """Write the chosen equation, the front, and some rows of the data with what the equation makes of them.
 
     `calls` are those of the search that it was chosen from.
     """
-    predicted = chosen(X)
-    residual, spread = float(np.square(predicted - y).sum()), float(np.square(y - y.mean()).sum())
+    chosen, data = found.expression, found.data
     content = {
         "calls": calls,
-        "target": target,
+        "target": data.target,
         "columns": list(chosen.columns),
         "expression": text(chosen),
         "latex": latex(chosen),
         "math": mathml(chosen),
-        "r2": _finite(1 - residual / spread) if spread > 0 else None,
-        "rows": len(y),
+        "r2": _finite(found.r2) if np.square(data.y - data.y.mean()).sum() > 0 else None,
+        "rows": len(data.y),
         "front": [
-            {**_finite_numbers(row), "math": mathml(candidate.expression)}
-            for row, candidate in zip(as_rows(front, chosen), front, strict=True)
+            {**_finite_numbers(row), "math": mathml(point.expression)}
+            for row, point in zip(found.rows, found.front, strict=True)
         ],
-        **_plot(chosen, X, y, predicted),
+        "plot": _plot(chosen, data.X, data.y),
     }
     write_atomically(folder / EQUATION, json.dumps(content, allow_nan=False) + "\n")
 
@@ -66,15 +56,16 @@ def read_equation(folder: Path) -> dict[str, Any] | None:
         and isinstance(columns, list)
         and all(isinstance(name, str) for name in columns)
         and isinstance(front, list)
-        and all(isinstance(row, dict) and _is_front_row(row) for row in front)
+        and all(map(_is_front_row, front))
         and _is_plot(data.get("plot"))
     )
     return data if good else None
 
 
-def _is_front_row(row: dict[str, Any]) -> bool:
-    numbers = (row.get("complexity"), 0.0 if row.get("loss") is None else row["loss"])
-    return all(map(_is_number, numbers)) and "expression" in row and _is_formula(row.get("math"))
+def _is_front_row(row: Any) -> bool:
+    if not isinstance(row, dict) or not _are_numbers([row.get("complexity", ""), row.get("loss")]):
+        return False
+    return row["complexity"] is not None and "expression" in row and _is_formula(row.get("math"))
 
 
 def _is_formula(node: Any, depth: int = 0) -> bool:
@@ -93,23 +84,19 @@ def _is_plot(plot: Any) -> bool:
 
 
 def _are_numbers(values: Any) -> bool:
-    return isinstance(values, list) and all(value is None or _is_number(value) for value in values)
+    """Whether it is a list of numbers, or of None where a number was not finite."""
+    return isinstance(values, list) and all(value is None or type(value) in (int, float) for value in values)
 
 
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float)
-
-
-def _plot(chosen: Expression, X: Floats, y: Floats, predicted: Floats) -> dict[str, Any]:
+def _plot(chosen: Expression, X: Floats, y: Floats) -> dict[str, Any]:
     """Points for a plot of the fit; for a single input also the curve."""
-    order = np.argsort(y, kind="stable")
-    rows = order[thinned(len(y), _POINTS)]
-    plot: dict[str, Any] = {"given": _numbers(y[rows]), "predicted": _numbers(predicted[rows])}
+    rows = np.argsort(y, kind="stable")[thinned(len(y), _POINTS)]
+    plot: dict[str, Any] = {"given": _numbers(y[rows]), "predicted": _numbers(chosen(X)[rows])}
     if X.shape[1] == 1:
         line = np.linspace(X.min(), X.max(), 200)
         plot["input"] = _numbers(X[rows, 0])
         plot["curve"] = {"x": _numbers(line), "y": _numbers(chosen(line[:, None]))}
-    return {"plot": plot}
+    return plot
 
 
 def _numbers(values: Floats) -> list[float | None]:

@@ -20,8 +20,9 @@ from discodso.run.plan import Plan
 from discodso.run.settings import RunSettings
 from discodso.run.start import settings_of, start
 from discodso.tasks.regression import export
+from discodso.tasks.regression.data import GivenData
 from discodso.tasks.regression.front import front_columns
-from discodso.tasks.regression.kind import FoundEquation, GivenData
+from discodso.tasks.regression.models import FoundEquation
 from discodso.tasks.regression.options import ModelOptions, RegressionOptions
 
 
@@ -31,7 +32,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Attributes:
         expression_: the chosen `Expression`; `str(model)`, `sympy()`, `latex()` and `export` translate it.
         front_: the front as a pandas DataFrame, or as `front_rows_`, a list of dictionaries, without pandas.
-        candidates_: the front as `FrontPoint` objects.
+        front_points_: the front as `FrontPoint` objects.
         calls_: objective calls spent, at most `budget`; a Jacobian counts as one.
         result_, space_: the `Result` of the search, and the space that was searched.
     """
@@ -109,7 +110,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         outcome = start(settings, out=self.out, resume=resume)
         found: FoundEquation = outcome.found
         self.result_, self.space_ = outcome.result, outcome.space
-        self.expression_, self.candidates_, self.calls_ = found.expression, found.candidates, found.calls
+        self.expression_, self.front_points_, self.calls_ = found.expression, found.front, found.calls
         self.front_rows_ = found.rows
         self.front_ = _as_frame(self.front_rows_)
         if self.warm_start:
@@ -122,11 +123,9 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if not weights.sum() > 0:
             raise ValueError("sample_weight must not be all zero")
-        names = getattr(self, "feature_names_in_", None)
+        names = getattr(self, "feature_names_in_", self.column_names)
         if names is None:
-            names = (
-                [f"x{i + 1}" for i in range(X.shape[1])] if self.column_names is None else self.column_names
-            )
+            names = [f"x{i + 1}" for i in range(X.shape[1])]
         columns = tuple(map(str, names))
         if len(columns) != X.shape[1]:
             raise ValueError(f"column_names has {len(columns)} names, but X has {X.shape[1]} features")
@@ -143,7 +142,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def plot_front(self, path: str | Path | None = None) -> figures.Plot:
         """The accuracy-complexity front; written as SVG, PDF or PNG where a path is given."""
         check_is_fitted(self)
-        plot = figures.front(*front_columns(self.candidates_, self.expression_))
+        plot = figures.front(*front_columns(self.front_points_, self.expression_))
         return plot if path is None else plot.save(path)
 
     def plot_fit(self, X: Any, y: Any, path: str | Path | None = None) -> figures.Plot:

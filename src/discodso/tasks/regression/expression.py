@@ -125,6 +125,12 @@ class Expression:
         return markup(mathml(self))
 
     @property
+    def complexity(self) -> float:
+        """The sum of the complexities of its tokens."""
+        operators = map(self.operator, self.design.tokens)
+        return float(sum(1.0 if operator is None else operator.complexity for operator in operators))
+
+    @property
     def constants(self) -> Floats:
         """Values of the constants, in order."""
         return np.array([value for value in self.design.values if value is not None])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -29,12 +28,12 @@ from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import CONST, literal_value
 from discodso.tasks.regression.losses import nmse_reward, weighted_variance
 from discodso.tasks.regression.operators import Operator, operators_named
-from discodso.tasks.regression.options import METRICS
+from discodso.tasks.regression.options import METRICS, MetricName, is_squared
 
 DEFAULT_LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", CONST)
 TRIGONOMETRIC = ("sin", "cos", "tan")
 INVERSES = (("exp", "log"), ("sqrt", "n2"), ("neg", "neg"), ("inv", "inv"))
-Metric = Literal["nmse", "nrmse", "mae", "r2"] | Callable[[Floats, Floats, Floats], float]
+Metric = MetricName | Callable[[Floats, Floats, Floats], float]
 
 
 @dataclass(frozen=True)
@@ -153,12 +152,8 @@ class Fit:
         if not (np.isfinite(columns).all() and np.isfinite(target).all()):
             raise DeclarationError("X and y must be finite; drop or fill rows with NaN or infinity first")
         share = np.full(len(target), 1.0) if weights is None else np.asarray(weights, dtype=np.float64)
-        if (
-            share.shape != target.shape
-            or not np.isfinite(share).all()
-            or (share < 0).any()
-            or share.sum() <= 0
-        ):
+        valid = share.shape == target.shape and np.isfinite(share).all() and (share >= 0).all()
+        if not valid or share.sum() <= 0:
             raise DeclarationError("sample weights must be as many as rows, >= 0, finite, and not all 0")
         if scaled and metric not in ("nmse", "nrmse", "r2"):
             raise DeclarationError(f"scaled needs metric 'nmse', 'nrmse' or 'r2', got {metric!r}")
@@ -173,33 +168,15 @@ class Fit:
         """Rewards; higher is better."""
         if callable(self.metric):
             return self._by_own_metric(designs, self.metric)
-        if self.scaled:
-            scaled = self.program.scaled_errors(
-                designs, self.columns, self.target, self.weights, self.threads
-            )
-            return self.reward_of(scaled)
+        data = designs, self.columns, self.target, self.weights
         absolute = self.metric == "mae"
-        errors = self.program.errors(
-            designs, self.columns, self.target, self.weights, absolute=absolute, threads=self.threads
-        )
+        errors = self.program.errors(*data, absolute=absolute, scaled=self.scaled, threads=self.threads)
         return self.reward_of(errors)
-
-    @property
-    def squared(self) -> bool:
-        """Whether the metric is one of the squared error, which least squares serves."""
-        return not callable(self.metric) and self.metric != "mae"
 
     def refine(self, designs: DesignBatch, allowed: Ints) -> Refined:
         """Least squares over the constants; see `Task.refine`. For metrics of the squared error."""
-        values, errors, calls = self.program.refine(
-            designs,
-            self.columns,
-            self.target,
-            self.weights,
-            allowed,
-            scaled=self.scaled,
-            threads=self.threads,
-        )
+        data = designs, self.columns, self.target, self.weights, allowed
+        values, errors, calls = self.program.refine(*data, scaled=self.scaled, threads=self.threads)
         return Refined(replace(designs, values=values), self.reward_of(errors), calls)
 
     def reward_of(self, errors: Floats) -> Floats:
@@ -235,8 +212,7 @@ def regression_task(
     """The task of fitting y[n] by an expression of X[n, d]."""
     settings = space or RegressionSpace()
     built = settings.build(np.shape(X)[1])
-    own = tuple(operator for operator in settings.operators if operator.code < 0)
-    fit = Fit.of(Program.of(built.library, own), X, y, weights, metric, threads)
+    fit = Fit.of(Program.of(built.library, settings.operators), X, y, weights, metric, threads)
     worst = 0.0 if metric in ("nmse", "nrmse", "mae") else -math.inf
-    refine = fit.refine if fit.squared else None
+    refine = fit.refine if is_squared(metric) else None
     return Task(built, batch_objective=fit, worst_reward=worst, name=name, refine=refine)

@@ -1,16 +1,19 @@
-"""The accuracy-complexity front: the best expression of every complexity seen, and choosing one of them."""
+"""The accuracy-complexity front: the best expressions of every complexity seen."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from discodso.base.arrays import Floats, Ints
+from discodso.disco.archive import Archive, Pool
+from discodso.disco.settings import ArchiveSettings
 from discodso.run.task import Refined
 from discodso.space.design import Design, DesignBatch
 from discodso.space.space import Space
@@ -18,6 +21,8 @@ from discodso.space.state import State
 from discodso.tasks.regression.export import text
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.expression_space import Fit
+
+_EACH = ArchiveSettings(size=8, niche=1)  # of every complexity, no two with the same skeleton
 
 
 @dataclass(frozen=True)
@@ -44,30 +49,26 @@ class FrontPoint:
         """The best guess of its error on new data: on held-out rows, or else by leaving out one at a time."""
         return self.leave_one_out_error if self.validation_loss is None else self.validation_loss
 
+    @property
+    def expected_error(self) -> float:
+        """The same, or the loss if nothing else is known."""
+        return self.loss if self.unseen_error is None else self.unseen_error
+
 
 class FrontKeeper:
-    """A batch objective that remembers the best designs of every complexity; one belongs to one search.
+    """A batch objective that remembers the best designs of every complexity; one belongs to one search."""
 
-    Args:
-        each: how many of them, no two with the same skeleton.
-    """
-
-    def __init__(self, space: Space, fit: Fit, each: int = 8) -> None:
-        self.space = space
+    def __init__(self, space: Space, fit: Fit) -> None:
         self.fit = fit
-        self.best: dict[float, dict[bytes, tuple[float, Design]]] = {}
-        self._each = each
-        self._complexity = np.array([token.complexity for token in space.library.tokens])
+        self._space = space
+        self._levels: dict[float, Archive] = {}  # by complexity
+        self._complexity = np.array([token.complexity for token in fit.program.library.tokens])
 
     @property
     def designs(self) -> list[Design]:
         """All that are kept, the best of every complexity first."""
-        ranked = [
-            (rank, level, design)
-            for level, kept in self.best.items()
-            for rank, (_, design) in enumerate(kept.values())
-        ]
-        return [design for _, _, design in sorted(ranked, key=lambda entry: entry[:2])]
+        levels = (archive.members.designs for _, archive in sorted(self._levels.items()))
+        return [design for rank in zip_longest(*levels) for design in rank if design is not None]
 
     def __call__(self, designs: DesignBatch) -> Floats:
         """Rewards of the designs."""
@@ -86,41 +87,29 @@ class FrontKeeper:
         complexity = np.where(used, self._complexity[np.maximum(designs.tokens, 0)], 0.0).sum(axis=1).round(9)
         # A reward of 0 is a failure for the paper's metric, and no better than nothing for others.
         good = np.flatnonzero(np.isfinite(rewards) & (rewards > self._floor))
-        if not len(good):
-            return
-        order = good[np.lexsort((-rewards[good], complexity[good]))]
-        levels, first = np.unique(complexity[order], return_index=True)
-        for level, rows in zip(levels.tolist(), np.split(order, first[1:]), strict=True):
-            kept = self.best.get(level, {})
-            least = min(reward for reward, _ in kept.values()) if len(kept) >= self._each else self._floor
-            rows = rows[: self._each][rewards[rows[: self._each]] > least]
-            if not len(rows):
-                continue
-            kept = dict(kept)
-            for row, key in zip(rows.tolist(), designs.select(rows).skeletons(), strict=True):
-                if key not in kept or rewards[row] > kept[key][0]:
-                    kept[key] = (float(rewards[row]), designs[row])
-            best = sorted(kept.items(), key=lambda item: -item[1][0])
-            self.best[level] = dict(best[: self._each])
+        order = good[np.argsort(-rewards[good], kind="stable")]
+        for level in np.unique(complexity[order]).tolist():
+            kept = self._levels.get(level) or Archive.begin(self._space, _EACH)
+            least = kept.members.rewards[-1] if len(kept) == _EACH.size else self._floor
+            rows = order[complexity[order] == level][: _EACH.size]
+            rows = rows[rewards[rows] > least]
+            if len(rows):
+                found = Pool(designs.select(rows), rewards[rows], np.ones(len(rows)))
+                self._levels[level] = kept.add(found, 0)
 
     def state(self) -> State:
         """What is kept, and a mark of the data, so that it is not gone on with on other data."""
-        rows = [
-            [level, reward, design.to_dict()]
-            for level, kept in self.best.items()
-            for reward, design in kept.values()
-        ]
-        return State({}, {"best": rows, "data": self._data_mark()})
+        levels = {repr(level): archive.state() for level, archive in self._levels.items()}
+        return State.of_parts(
+            {"levels": State.of_parts(levels), "data": State(data={"mark": self._data_mark()})}
+        )
 
     def restore(self, state: State) -> None:
         """Go on from a state on the same data."""
-        if state.data["data"] != self._data_mark():
+        if state.part("data").data["mark"] != self._data_mark():
             raise ValueError("the data are not those of the run")
-        self.best = {}
-        for level, reward, data in state.data["best"]:
-            design = Design.from_dict(data)
-            (key,) = self.space.encode([design]).skeletons()
-            self.best.setdefault(float(level), {})[key] = (float(reward), design)
+        levels, empty = state.part("levels"), Archive.begin(self._space, _EACH)
+        self._levels = {float(key): empty.restored(self._space, levels.part(key)) for key in levels.data}
 
     def _data_mark(self) -> str:
         digest = hashlib.sha256()
@@ -133,59 +122,25 @@ class FrontKeeper:
         return -math.inf if callable(self.fit.metric) else (-1.0 if self.fit.metric == "r2" else 0.0)
 
 
-def undominated(candidates: Sequence[FrontPoint]) -> list[FrontPoint]:
+def undominated(points: Sequence[FrontPoint]) -> list[FrontPoint]:
     """Those that no simpler one fits as well, by rising complexity."""
     kept: list[FrontPoint] = []
-    for candidate in sorted(candidates, key=lambda c: (c.complexity, c.loss)):
-        if not kept or candidate.loss < kept[-1].loss:
-            kept.append(candidate)
+    for point in sorted(points, key=lambda p: (p.complexity, p.loss)):
+        if not kept or point.loss < kept[-1].loss:
+            kept.append(point)
     return kept
-
-
-def choose_by_rule(front: Sequence[FrontPoint], selection: str, tolerance: float = 0.02) -> FrontPoint:
-    """Pick one: "accuracy" the smallest loss; "validation" the simplest whose error on unseen rows is within the
-    tolerance (a share) of the smallest; "complexity" the largest drop of the logarithm of the loss for one unit of
-    complexity, among those within half again of the best loss.
-    """
-    pool = [candidate for candidate in front if candidate.finite] or list(front)
-    errors = [c.unseen_error for c in pool if c.unseen_error is not None]
-    if selection == "validation" and len(errors) == len(pool):
-        limit = (1 + tolerance) * min(errors) + 1e-15
-        good = [c for c, error in zip(pool, errors, strict=True) if error <= limit]
-        return min(good, key=lambda c: c.complexity)
-    if selection == "complexity":
-        return _by_complexity(pool)
-    return min(pool, key=lambda c: (c.loss, c.complexity))
-
-
-def _by_complexity(pool: Sequence[FrontPoint]) -> FrontPoint:
-    ordered = undominated(pool)
-    least = min(c.loss for c in ordered)
-    chosen, best_gain = ordered[0], -math.inf
-    for before, after in zip([None, *ordered], ordered, strict=False):
-        if before is None:
-            gain = 0.0
-        else:
-            drop = math.log(max(before.loss, 1e-300)) - math.log(max(after.loss, 1e-300))
-            gain = drop / (after.complexity - before.complexity)
-        if after.loss <= 1.5 * least + 1e-15 and gain > best_gain:
-            chosen, best_gain = after, gain
-    return chosen
 
 
 def as_rows(front: Sequence[FrontPoint], chosen: Expression) -> list[dict[str, Any]]:
     """The front as plain data, for tables."""
+    numbers = ("complexity", "loss", "validation_loss", "leave_one_out_error", "finite")
     return [
         {
-            "complexity": c.complexity,
-            "loss": c.loss,
-            "validation_loss": c.validation_loss,
-            "leave_one_out_error": c.leave_one_out_error,
-            "finite": c.finite,
-            "chosen": c.expression.design == chosen.design,
-            "expression": text(c.expression),
+            **{name: getattr(point, name) for name in numbers},
+            "chosen": point.expression.design == chosen.design,
+            "expression": text(point.expression),
         }
-        for c in front
+        for point in front
     ]
 
 
@@ -193,25 +148,5 @@ def front_columns(
     front: Sequence[FrontPoint], chosen: Expression
 ) -> tuple[list[float], list[float], list[bool]]:
     """Complexities, losses, and which one was chosen, for plots."""
-    picked = [c.expression.design == chosen.design for c in front]
-    return [c.complexity for c in front], [c.loss for c in front], picked
-
-
-def fixed_point(low: Floats, high: Floats) -> Floats:
-    """float[d], from which data between low[d] and high[d] are stretched to be twice as wide: their middle, or 0
-    where they reach it. Inputs that do not change their sign in the data keep it: the end that would cross 0 then
-    goes to a quarter of itself, and the other one further."""
-    middle, reach = (low + high) / 2, 0.1 * (high - low)
-    middle = np.where(low > 0, np.minimum(middle, 1.75 * low), middle)
-    middle = np.where(high < 0, np.maximum(middle, 1.75 * high), middle)
-    return np.where((low <= reach) & (high >= -reach), 0.0, middle)
-
-
-def marked_finite(candidate: FrontPoint, X: Floats, seed: int = 0) -> FrontPoint:
-    """Whether the expression stays finite on a box twice as wide as the data, tried at random points."""
-    ends = np.array([X.min(axis=0), X.max(axis=0)])
-    middle = fixed_point(ends[0], ends[1])
-    corners = middle + 2 * (ends - middle)
-    points = corners[0] + np.random.default_rng(seed).random((2000, X.shape[1])) * (corners[1] - corners[0])
-    values = candidate.expression(np.concatenate((points, corners, X)))
-    return replace(candidate, finite=bool(np.isfinite(values).all()))
+    picked = [point.expression.design == chosen.design for point in front]
+    return [point.complexity for point in front], [point.loss for point in front], picked

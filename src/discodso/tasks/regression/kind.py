@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,149 +12,71 @@ from typing import Any
 import numpy as np
 
 from discodso.base.arrays import Bools, Floats
-from discodso.base.checks import require
 from discodso.base.errors import DeclarationError, DiscodsoError
 from discodso.disco.presets import preset
+from discodso.report import figures
 from discodso.run.kinds import Kind, Outcome, Prepared, Shown
 from discodso.run.result import Result
 from discodso.run.task import Task
 from discodso.space.design import Design
 from discodso.tasks.regression import export
-from discodso.tasks.regression.data import read_table
+from discodso.tasks.regression.data import GivenData, gathered, read_table
 from discodso.tasks.regression.equation_files import EQUATION, read_equation, write_equation
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import Expression, input_index
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace
-from discodso.tasks.regression.front import FrontKeeper, FrontPoint, as_rows
-from discodso.tasks.regression.losses import squared_loss
-from discodso.tasks.regression.models import Data, calls_for_choice, gathered, kept_expressions, make_model
-from discodso.tasks.regression.options import ModelOptions, RegressionOptions
+from discodso.tasks.regression.front import FrontKeeper, front_columns
+from discodso.tasks.regression.losses import metric_loss
+from discodso.tasks.regression.models import FoundEquation, calls_for_choice, kept_expressions, make_model
+from discodso.tasks.regression.options import ModelOptions, RegressionOptions, is_squared
 from discodso.tasks.regression.typeset import equation as equation_of
 from discodso.tasks.regression.typeset import mathml
 
 
-@dataclass(frozen=True)
-class GivenData:
-    """Data that were handed over in Python: X[n, d], y[n], weights[n], names of the inputs and of the target."""
-
-    X: Floats
-    y: Floats
-    weights: Floats
-    columns: tuple[str, ...]
-    target: str = "y"
-
-    def __post_init__(self) -> None:
-        with np.errstate(over="ignore"):
-            finite = bool(np.isfinite(self.y @ self.y))
-        require("y", f"up to {np.abs(self.y).max():.3g}", finite, "numbers whose squares are finite")
-
-
-@dataclass(frozen=True)
-class FoundEquation:
-    """A model that was found.
-
-    Attributes:
-        expression: the chosen one.
-        candidates: the front, by rising complexity.
-        calls: objective calls of the search and of the choice.
-        data: that it was found on.
-        kept: the best designs of every complexity that the search had kept.
-    """
-
-    expression: Expression
-    candidates: list[FrontPoint]
-    calls: int
-    data: GivenData
-    kept: tuple[Design, ...]
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        """The front as plain data."""
-        return as_rows(self.candidates, self.expression)
-
-    @property
-    def r2(self) -> float:
-        """The share of the variance that it explains, on all rows."""
-        residual = float(np.square(self.expression(self.data.X) - self.data.y).sum())
-        spread = float(np.square(self.data.y - self.data.y.mean()).sum())
-        return 1 - residual / spread if spread > 0 else float(residual == 0)
-
-
-def space_of(options: ModelOptions) -> RegressionSpace:
-    """What expressions may look like."""
-    return RegressionSpace(
-        library=tuple(options.library),
-        min_length=1,
-        max_length=options.max_length,
-        const_range=options.const_range,
-        need_input=options.need_input,
-        no_constant_subtrees=options.no_constant_subtrees,
-        no_inverses=options.no_inverses,
-        max_constants=options.max_constants,
-    )
-
-
-def _loss(options: ModelOptions, expression: Expression, X: Floats, y: Floats, weights: Floats) -> float:
-    """Mean error as the metric has it; infinite where a prediction is not finite."""
-    if options.squared:
-        return squared_loss(expression, X, y, weights)
-    predicted = expression(X)
-    if not np.isfinite(predicted).all():
-        return math.inf
-    if callable(options.metric):
-        return 1.0 - float(options.metric(y, predicted, weights))
-    return float(np.abs(predicted - y) @ weights)
+def _space_of(options: ModelOptions) -> RegressionSpace:
+    """What expressions may look like: of the space, what is an option, and the paper's rules for the rest."""
+    shared = {own.name for own in fields(RegressionSpace)} & {own.name for own in fields(options)}
+    return RegressionSpace(min_length=1, **{name: getattr(options, name) for name in shared})
 
 
 def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepared:
     options, plan = settings.task, settings.plan
     data = _read(options) if given is None else given
-    X, y, weights = gathered(data.X, data.y, data.weights)
+    X, y, weights = gathered(data)
     rng = np.random.RandomState(plan.seed)
     seen = _training_rows(options, len(y), rng)
     share = weights[seen] if weights[seen].sum() > 0 else np.ones(int(seen.sum()))
-    description = space_of(options)
+    description, squared = _space_of(options), is_squared(options.metric)
     space = description.build(X.shape[1])
-    own = tuple(operator for operator in description.operators if operator.code < 0)
-    fit = Fit.of(
-        Program.of(space.library, own),
-        X[seen],
-        y[seen],
-        share,
-        options.metric,
-        options.threads,
-        bool(options.scaled and options.squared),
-    )
+    program = Program.of(space.library, description.operators)
+    scaled = bool(options.scaled and squared)
+    fit = Fit.of(program, X[seen], y[seen], share, options.metric, options.threads, scaled)
     keeper = FrontKeeper(space, fit)
-    task = Task(
-        space,
-        batch_objective=keeper,
-        name="regression",
-        refine=keeper.refine if options.refines else None,
-    )
+    refine = keeper.refine if options.refines else None
+    task = Task(space, batch_objective=keeper, name="regression", refine=refine)
 
     def finish(result: Result, folder: Path | None) -> FoundEquation:
         total = weights / weights.sum()
-        training: Data = X[seen], y[seen], _normalised(total, seen)
-        unseen = None if seen.all() else (X[~seen], y[~seen], _normalised(total, ~seen))
+        training = X[seen], y[seen], _normalised(total[seen])
+        unseen = None if seen.all() else (X[~seen], y[~seen], _normalised(total[~seen]))
         room = plan.budget - result.calls
-        found, scaling = kept_expressions(keeper, data.columns, own, training, room)
-        auto = "complexity" if options.selection == "auto" and not options.squared else options.selection
+        expressions, scaling = kept_expressions(keeper, data.columns, training, room)
         model = make_model(
-            found,
+            expressions,
             training,
             unseen,
             room=room - scaling,
-            selection=auto,
-            loss=partial(_loss, options),
-            polished=options.refines,
+            selection="complexity" if options.selection == "auto" and not squared else options.selection,
+            loss=partial(metric_loss, options.metric),
+            refines=options.refines,
             widen=options.must_extrapolate,
             const_range=options.const_range,
         )
         calls = result.calls + scaling + model.calls
+        found = FoundEquation(model.expression, model.front, calls, data, tuple(keeper.designs))
         if folder is not None:
-            write_equation(folder, model.expression, model.front, data.target, data.X, data.y, result.calls)
-        return FoundEquation(model.expression, model.front, calls, data, tuple(keeper.designs))
+            write_equation(folder, found, result.calls)
+        return found
 
     searching = replace(
         plan, budget=plan.budget - calls_for_choice(plan.budget), seed=int(rng.randint(2**31 - 1))
@@ -165,12 +86,12 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
 
 
 def _read(options: RegressionOptions) -> GivenData:
-    table = read_table(options.table, options.target, tuple(options.ignore))
-    if len(table.y) < 2:
+    data = read_table(options.table, options.target, tuple(options.ignore))
+    if len(data.y) < 2:
         raise DeclarationError(
             f"{options.table} has a single row; an equation needs at least two to be judged by"
         )
-    return GivenData(table.X, table.y, np.ones(len(table.y)), table.columns, table.target)
+    return data
 
 
 def _training_rows(options: ModelOptions, count: int, rng: np.random.RandomState) -> Bools:
@@ -180,35 +101,49 @@ def _training_rows(options: ModelOptions, count: int, rng: np.random.RandomState
     return chosen
 
 
-def _normalised(weights: Floats, rows: Bools) -> Floats:
-    share = weights[rows]
+def _normalised(share: Floats) -> Floats:
     return share / share.sum() if share.sum() > 0 else np.full(len(share), 1 / max(len(share), 1))
 
 
 # ------------------------------------------------------------------------------------------ to look at
 
 
+_ERRORS = {"validation_loss": "held-out loss", "leave_one_out_error": "leave-one-out error"}
+
+
 def _lines(outcome: Outcome, width: int) -> list[Any]:
     from rich.table import Table
 
     found: FoundEquation = outcome.found
-    held_out = any(row["validation_loss"] is not None for row in found.rows)
-    other = "held-out loss" if held_out else "leave-one-out error"
-    front = Table("complexity", "loss", other, "", "expression", title="front", title_justify="left")
+    rows = found.rows
+    held_out = any(row["validation_loss"] is not None for row in rows)
+    key = "validation_loss" if held_out else "leave_one_out_error"
+    front = Table("complexity", "loss", _ERRORS[key], "", "expression", title="front", title_justify="left")
     room = max(20, width - 55)  # the other columns must not be squeezed
-    for row in found.rows:
-        error = row["validation_loss" if held_out else "leave_one_out_error"]
-        left_out = "-" if error is None else f"{error:.4g}"
+    for row in rows:
+        unseen = "-" if row[key] is None else f"{row[key]:.4g}"
         mark = "chosen" if row["chosen"] else ("" if row["finite"] else "not finite")
         text = row["expression"]
         text = text if len(text) <= room else text[: room - 1] + "…"
-        front.add_row(f"{row['complexity']:g}", f"{row['loss']:.4g}", left_out, mark, text)
+        front.add_row(f"{row['complexity']:g}", f"{row['loss']:.4g}", unseen, mark, text)
     return [
         front,
         f"{found.data.target} = {export.text(found.expression)}",
         f"simplified: {export.simplified(found.expression)}",
         f"R2 {found.r2:.6f} on all rows, {found.calls} objective calls",
     ]
+
+
+def draw(found: FoundEquation, path: Path) -> None:
+    """Draw predicted against true values, and the front; the ending of the path says the format."""
+    data, equation = found.data, export.text(found.expression, digits=4)
+    figures.fit_and_front(
+        data.y,
+        found.expression(data.X),
+        data.target,
+        *front_columns(found.front, found.expression),
+        title=f"{data.target} = {equation if len(equation) < 90 else equation[:87] + '...'}",
+    ).save(path)
 
 
 def _data(outcome: Outcome) -> dict[str, Any]:
@@ -279,8 +214,9 @@ def _page(ending: Any) -> Mapping[str, Any]:
 
 
 def _front_note(row: Mapping[str, Any]) -> str:
-    names = (("validation_loss", "held-out loss"), ("leave_one_out_error", "leave-one-out error"))
-    parts = [f"{words} {row[key]:.4g}" for key, words in names if isinstance(row.get(key), (int, float))]
+    parts = [
+        f"{words} {row[key]:.4g}" for key, words in _ERRORS.items() if isinstance(row.get(key), (int, float))
+    ]
     return ", ".join(parts if row.get("finite", True) else [*parts, "not finite beyond the data"])
 
 

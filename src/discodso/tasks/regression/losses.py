@@ -7,12 +7,14 @@ tests hold them against these.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Floats
 from discodso.tasks.regression.expression import Expression
+from discodso.tasks.regression.options import is_squared
 
 
 def nmse_reward(errors: ArrayLike, variance: float) -> Floats:
@@ -42,17 +44,29 @@ def weighted_variance(target: Floats, weights: Floats) -> float:
     return variance if variance > 0 else 1.0
 
 
-def squared_loss(expression: Expression, X: Floats, y: Floats, weights: Floats) -> float:
-    """Mean squared error by weights[n] that sum to 1, infinite if a prediction is not finite."""
-    return squared_error(expression(X), y, weights)
-
-
 def squared_error(predicted: Floats, target: Floats, weights: Floats) -> float:
-    """The same of predictions[n]."""
+    """Mean squared error of predictions[n] by weights[n] that sum to 1, infinite if one is not finite."""
     if not np.isfinite(predicted).all():
         return math.inf
     with np.errstate(over="ignore"):
         return float(weights @ np.square(predicted - target))
+
+
+def squared_loss(expression: Expression, X: Floats, y: Floats, weights: Floats) -> float:
+    """The same of an expression on the rows of X[n, d]."""
+    return squared_error(expression(X), y, weights)
+
+
+def metric_loss(metric: Any, expression: Expression, X: Floats, y: Floats, weights: Floats) -> float:
+    """Mean error as a metric has it, 1 - reward for one of the user's own; infinite as `squared_error`."""
+    predicted = expression(X)
+    if is_squared(metric):
+        return squared_error(predicted, y, weights)
+    if not np.isfinite(predicted).all():
+        return math.inf
+    if callable(metric):
+        return 1.0 - float(metric(y, predicted, weights))
+    return float(np.abs(predicted - y) @ weights)
 
 
 def scaled_error(predicted: Floats, target: Floats, weights: Floats) -> float:

@@ -18,6 +18,7 @@ data themselves much worse than the best is not chosen, whatever it promises out
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -25,8 +26,7 @@ import numpy as np
 
 from discodso.base.arrays import Floats
 from discodso.tasks.regression.evaluator import evaluate, jacobian
-from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.front import FrontPoint, fixed_point
+from discodso.tasks.regression.front import FrontPoint, undominated
 from discodso.tasks.regression.losses import nmse_reward, weighted_variance
 
 _POWER = 1.0  # a model with twice the error is half as likely to be the truth, raised to this power
@@ -43,23 +43,30 @@ _EQUAL_REWARD, _EQUAL_ERROR = 1e-2, 1.1
 _TIMES, _MORE = 2.0, 0.01
 
 
-def choose_model(
-    candidates: Sequence[FrontPoint], X: Floats, y: Floats, weights: Floats, widen: bool = True
+def choose_by_expected_reward(
+    points: Sequence[FrontPoint], X: Floats, y: Floats, weights: Floats, widen: bool = True
 ) -> FrontPoint:
-    """The candidate with the highest expected reward outside the data X[n, d], y[n]; weights sum to 1.
+    """The expression with the highest expected reward outside the data X[n, d], y[n]; weights sum to 1.
 
     `widen` says whether it is data outside that matter; without it the expectation is over the rows themselves.
     """
-    pool = _compared(candidates)
+    pool = _compared(points)
     rows = widened(X) if widen else X
-    predictions = np.array([_values(c.expression, rows) for c in pool])
-    errors = np.array([_error_of(c) for c in pool]) / weighted_variance(y, weights)
-    lengths = np.array([c.complexity for c in pool])
-    expected = expected_rewards(predictions, errors, lengths)
+    predictions = np.array([evaluate(p.expression, rows) for p in pool])
+    errors = np.array([p.expected_error for p in pool]) / weighted_variance(y, weights)
+    expected = expected_rewards(predictions, errors, np.array([p.complexity for p in pool]))
     expected = np.where(errors <= _TIMES * errors.min() + _MORE, expected, -np.inf)
     best = int(expected.argmax())
     close = (expected >= expected[best] - _EQUAL_REWARD) & (errors <= _EQUAL_ERROR * errors[best] + 1e-15)
-    return min((pool[i] for i in np.flatnonzero(close)), key=lambda c: (c.complexity, _error_of(c)))
+    return min((pool[i] for i in np.flatnonzero(close)), key=lambda p: (p.complexity, p.expected_error))
+
+
+def _compared(points: Sequence[FrontPoint]) -> list[FrontPoint]:
+    ordered = sorted(points, key=lambda p: p.expected_error)
+    best: dict[float, FrontPoint] = {}
+    for point in ordered:
+        best.setdefault(point.complexity, point)
+    return list(dict.fromkeys([*ordered[:_COMPARED], *best.values()]))
 
 
 def expected_rewards(predictions: Floats, errors: Floats, lengths: Floats) -> Floats:
@@ -87,6 +94,32 @@ def expected_rewards(predictions: Floats, errors: Floats, lengths: Floats) -> Fl
     return total
 
 
+def choose_by_rule(front: Sequence[FrontPoint], selection: str, tolerance: float = 0.02) -> FrontPoint:
+    """Pick one: "accuracy" the smallest loss; "validation" the simplest whose error on unseen rows is within the
+    tolerance (a share) of the smallest; "complexity" the largest drop of the logarithm of the loss for one unit of
+    complexity, among those within half again of the best loss.
+    """
+    pool = [point for point in front if point.finite] or list(front)
+    errors = [p.unseen_error for p in pool if p.unseen_error is not None]
+    if selection == "validation" and len(errors) == len(pool):
+        limit = (1 + tolerance) * min(errors) + 1e-15
+        good = [p for p, error in zip(pool, errors, strict=True) if error <= limit]
+        return min(good, key=lambda p: p.complexity)
+    if selection == "complexity":
+        return _by_drop(undominated(pool))
+    return min(pool, key=lambda p: (p.loss, p.complexity))
+
+
+def _by_drop(ordered: Sequence[FrontPoint]) -> FrontPoint:
+    limit = 1.5 * min(p.loss for p in ordered) + 1e-15
+    logs = [math.log(max(p.loss, 1e-300)) for p in ordered]
+    gains = [0.0]
+    for i in range(1, len(ordered)):
+        gains.append((logs[i - 1] - logs[i]) / (ordered[i].complexity - ordered[i - 1].complexity))
+    good = [i for i, point in enumerate(ordered) if point.loss <= limit]
+    return ordered[max(good, key=lambda i: gains[i])]
+
+
 def widened(X: Floats) -> Floats:
     """Rows of data that reach twice as far as X[n, d]."""
     middle = fixed_point(X.min(axis=0), X.max(axis=0))
@@ -95,39 +128,42 @@ def widened(X: Floats) -> Floats:
     return np.concatenate([middle + by * (X - middle) for by in stretches])[:_ROWS]
 
 
-def with_leave_one_out_error(candidate: FrontPoint, X: Floats, y: Floats, weights: Floats) -> FrontPoint:
-    """The candidate with its mean squared error of leave-one-out cross-validation, by the slopes at its constants.
+def fixed_point(low: Floats, high: Floats) -> Floats:
+    """float[d], from which data between low[d] and high[d] are stretched to be twice as wide: their middle, or 0
+    where they reach it. Inputs that do not change their sign in the data keep it: the end that would cross 0 then
+    goes to a quarter of itself, and the other one further."""
+    middle, reach = (low + high) / 2, 0.1 * (high - low)
+    middle = np.where(low > 0, np.minimum(middle, 1.75 * low), middle)
+    middle = np.where(high < 0, np.maximum(middle, 1.75 * high), middle)
+    return np.where((low <= reach) & (high >= -reach), 0.0, middle)
+
+
+def marked_finite(point: FrontPoint, X: Floats, seed: int = 0) -> FrontPoint:
+    """Whether the expression stays finite on a box twice as wide as the data, tried at random points."""
+    ends = np.array([X.min(axis=0), X.max(axis=0)])
+    middle = fixed_point(ends[0], ends[1])
+    corners = middle + 2 * (ends - middle)
+    points = corners[0] + np.random.default_rng(seed).random((2000, X.shape[1])) * (corners[1] - corners[0])
+    values = point.expression(np.concatenate((points, corners, X)))
+    return replace(point, finite=bool(np.isfinite(values).all()))
+
+
+def with_leave_one_out_error(point: FrontPoint, X: Floats, y: Floats, weights: Floats) -> FrontPoint:
+    """The point with its mean squared error of leave-one-out cross-validation, by the slopes at its constants.
 
     One Jacobian, so one objective call, if there are constants.
     """
-    expression = candidate.expression
-    residuals = _values(expression, X) - y
+    expression = point.expression
+    residuals = evaluate(expression, X) - y
     own: Floats = np.zeros(len(y))
     if len(expression.constants) and not expression.operators:
         slopes = (np.sqrt(weights) * jacobian(expression, X)).T
         slopes = slopes[:, np.isfinite(slopes).all(axis=0)]
-        slopes = slopes / np.maximum(
-            np.abs(slopes).max(axis=0, initial=0.0), 1e-300
-        )  # else a norm may overflow
+        # Else a norm may overflow.
+        slopes = slopes / np.maximum(np.abs(slopes).max(axis=0, initial=0.0), 1e-300)
         slopes = slopes / np.maximum(np.linalg.norm(slopes, axis=0), 1e-300)
         if slopes.size:
             left, sizes, _ = np.linalg.svd(slopes, full_matrices=False)
             own = np.minimum(np.square(left[:, sizes > 1e-9 * sizes[0]]).sum(axis=1), 1 - 1e-6)
     error = float(weights @ np.square(residuals / (1 - own)))
-    return replace(candidate, leave_one_out_error=error if np.isfinite(error) else np.inf)
-
-
-def _compared(candidates: Sequence[FrontPoint]) -> list[FrontPoint]:
-    ordered = sorted(candidates, key=_error_of)
-    best: dict[float, FrontPoint] = {}
-    for candidate in ordered:
-        best.setdefault(candidate.complexity, candidate)
-    return list(dict.fromkeys([*ordered[:_COMPARED], *best.values()]))
-
-
-def _error_of(candidate: FrontPoint) -> float:
-    return candidate.loss if candidate.unseen_error is None else candidate.unseen_error
-
-
-def _values(expression: Expression, X: Floats) -> Floats:
-    return expression(X) if expression.operators else evaluate(expression, X)
+    return replace(point, leave_one_out_error=error if np.isfinite(error) else np.inf)

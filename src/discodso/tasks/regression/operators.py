@@ -23,7 +23,7 @@ class Operator:
         name: token name.
         arity: 1, 2 or more operands.
         function: of `arity` NumPy arrays, elementwise; NaN or infinity where it is undefined.
-        sympy: name of the SymPy function or operator; an unknown name becomes an undefined function.
+        sympy: name of the SymPy function if it is another; an unknown name becomes an undefined function.
         code: number of its loop in the compiled evaluator; operators of one's own have none and are
             evaluated by `function`.
         complexity: what it adds to the complexity of an expression.
@@ -43,14 +43,6 @@ class Operator:
         require(f"operator {self.name!r}: function", self.function, callable(self.function), "a function")
 
 
-def _inverse(x: Any) -> Any:
-    return 1.0 / x
-
-
-def _square(x: Any) -> Any:
-    return x * x
-
-
 def _cube(x: Any) -> Any:
     return x * x * x
 
@@ -59,30 +51,31 @@ def _fourth(x: Any) -> Any:
     return (x * x) * (x * x)
 
 
-_BUILT_IN: tuple[tuple[str, int, Callable[..., Any], str], ...] = (
-    ("add", 2, np.add, "Add"),
-    ("sub", 2, np.subtract, "Sub"),
-    ("mul", 2, np.multiply, "Mul"),
-    ("div", 2, np.divide, "Div"),
-    ("sin", 1, np.sin, "sin"),
-    ("cos", 1, np.cos, "cos"),
-    ("tan", 1, np.tan, "tan"),
-    ("tanh", 1, np.tanh, "tanh"),
-    ("exp", 1, np.exp, "exp"),
-    ("log", 1, np.log, "log"),
-    ("sqrt", 1, np.sqrt, "sqrt"),
-    ("n2", 1, _square, "n2"),
-    ("n3", 1, _cube, "n3"),
-    ("n4", 1, _fourth, "n4"),
-    ("pow", 2, np.power, "Pow"),
-    ("neg", 1, np.negative, "neg"),
-    ("inv", 1, _inverse, "inv"),
-    ("abs", 1, np.abs, "Abs"),
+# An operator's place here is its code in the compiled evaluator.
+_BUILT_IN: tuple[tuple[str, int, Callable[..., Any]], ...] = (
+    ("add", 2, np.add),
+    ("sub", 2, np.subtract),
+    ("mul", 2, np.multiply),
+    ("div", 2, np.divide),
+    ("sin", 1, np.sin),
+    ("cos", 1, np.cos),
+    ("tan", 1, np.tan),
+    ("tanh", 1, np.tanh),
+    ("exp", 1, np.exp),
+    ("log", 1, np.log),
+    ("sqrt", 1, np.sqrt),
+    ("n2", 1, np.square),
+    ("n3", 1, _cube),
+    ("n4", 1, _fourth),
+    ("pow", 2, np.power),
+    ("neg", 1, np.negative),
+    ("inv", 1, np.reciprocal),
+    ("abs", 1, np.abs),
 )
 OPERATORS: Mapping[str, Operator] = MappingProxyType(
     {
-        name: Operator(name, arity, function, sympy, code)
-        for code, (name, arity, function, sympy) in enumerate(_BUILT_IN)
+        name: Operator(name, arity, function, code=code)
+        for code, (name, arity, function) in enumerate(_BUILT_IN)
     }
 )
 ALIASES: Mapping[str, str] = MappingProxyType(

@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from discodso.base.options import check_options, option
 
-METRICS = ("nmse", "nrmse", "mae", "r2")
+MetricName = Literal["nmse", "nrmse", "mae", "r2"]
+METRICS: tuple[str, ...] = get_args(MetricName)
 LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", "const")
 SELECTIONS = ("auto", "accuracy", "validation", "complexity")
+
+
+def is_squared(metric: Any) -> bool:
+    """Whether a metric is one of the squared error, which least squares serves."""
+    return not callable(metric) and metric != "mae"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,23 +59,15 @@ class ModelOptions:
     )
     threads: int = option(1, "Of the evaluator.", least=1, command="")
 
-    IN_FILES: ClassVar[Mapping[str, Any]] = {
-        "library": tuple[str, ...],
-        "metric": Literal["nmse", "nrmse", "mae", "r2"],
-    }
+    IN_FILES: ClassVar[Mapping[str, Any]] = {"library": tuple[str, ...], "metric": MetricName}
 
     def __post_init__(self) -> None:
         check_options(self)
 
     @property
-    def squared(self) -> bool:
-        """Whether the metric is one of the squared error, which least squares serves."""
-        return not callable(self.metric) and self.metric != "mae"
-
-    @property
     def refines(self) -> bool:
         """Whether the task fits constants by least squares."""
-        return bool(self.polish and self.squared)
+        return bool(self.polish and is_squared(self.metric))
 
 
 @dataclass(frozen=True, kw_only=True)

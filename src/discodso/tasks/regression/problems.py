@@ -44,6 +44,7 @@ FUNCTION_SETS = MappingProxyType(
     }
 )
 _LARGEST_TARGET = 100.0
+Variant = Literal["A", "B"]
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,11 @@ class Problem:
         """The formula as an expression."""
         return Expression.parse(self.formula, [f"x{i + 1}" for i in range(self.inputs)])
 
-    def training_set(self, variant: Literal["A", "B"] = "A", seed: int = 0) -> tuple[Floats, Floats]:
+    def training_set(self, variant: Variant = "A", seed: int = 0) -> tuple[Floats, Floats]:
         """X[n, d] and y[n]."""
         return self._draw(self.low, self.high, self.points, variant, seed, "training")
 
-    def evaluation_set(self, variant: Literal["A", "B"] = "A", seed: int = 0) -> tuple[Floats, Floats]:
+    def evaluation_set(self, variant: Variant = "A", seed: int = 0) -> tuple[Floats, Floats]:
         """X[2n, d] and y[2n] on the doubled interval."""
         return self._draw(2 * self.low, 2 * self.high, 2 * self.points, variant, seed, "evaluation")
 
@@ -97,19 +98,12 @@ class Problem:
 @lru_cache(maxsize=1)
 def _all() -> tuple[Problem, ...]:
     text = resources.files("discodso.tasks.regression").joinpath("problems.csv").read_text()
-    return tuple(
-        Problem(
-            row["name"],
-            int(row["n_vars"]),
-            row["expression"],
-            float(row["low"]),
-            float(row["high"]),
-            int(row["n_points"]),
-            row["function_set"],
-            row["note"],
-        )
-        for row in csv.DictReader(text.splitlines())
-    )
+    found = []
+    for row in csv.DictReader(text.splitlines()):
+        low, high = float(row["low"]), float(row["high"])
+        size = int(row["n_vars"]), row["expression"], low, high, int(row["n_points"])
+        found.append(Problem(row["name"], *size, row["function_set"], row["note"]))
+    return tuple(found)
 
 
 def problems(names: str | Iterable[str] = "all") -> tuple[Problem, ...]:
@@ -124,7 +118,7 @@ def problems(names: str | Iterable[str] = "all") -> tuple[Problem, ...]:
     return tuple(known[name] for name in wanted)
 
 
-def problem_task(problem: Problem, variant: Literal["A", "B"] = "A", threads: int = 1) -> Task:
+def problem_task(problem: Problem, variant: Variant = "A", threads: int = 1) -> Task:
     """The paper's task for a problem: its training set, function set, constraints and reward."""
     space = RegressionSpace(library=FUNCTION_SETS[problem.function_set])
     return regression_task(*problem.training_set(variant), space, threads=threads, name=problem.name)
@@ -136,7 +130,7 @@ class ProblemOptions:
 
     kind: ClassVar[str] = "problem"
     problem: str = option(help="Its name, such as Jin-1.")
-    variant: Literal["A", "B"] = option("A", "B drops targets of 100 and more.", choices=("A", "B"))
+    variant: Variant = option("A", "B drops targets of 100 and more.", choices=("A", "B"))
     threads: int = option(1, "Of the evaluator.", least=1)
 
     def __post_init__(self) -> None:

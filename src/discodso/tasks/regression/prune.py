@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from discodso.base.arrays import Floats
-from discodso.space.design import Design
+from discodso.space.design import Design, Part
 from discodso.tasks.regression.constants_fit import fit_constants
 from discodso.tasks.regression.expression import CONST, Expression
 from discodso.tasks.regression.losses import scaled_error, squared_loss
@@ -22,7 +22,7 @@ def shorter(expression: Expression) -> Iterator[Expression]:
     for start, end in enumerate(ends):
         if end - start == 1:
             continue
-        pieces: list[list[tuple[str, float | None]]] = [[(CONST, 1.0)]]
+        pieces: list[list[Part]] = [[Part(CONST, 1.0)]]
         child = start + 1
         while child < end:
             pieces.append(items[child : ends[child]])
@@ -63,17 +63,16 @@ def prune(
     limit = most * squared_loss(expression, X, y, weights) + 1e-300 if np.isfinite(most) else np.inf
     while len(expression) > 3:
         rated = []
-        for candidate in shorter(expression):
+        for cut in shorter(expression):
             if calls == max_calls:
                 return stages, calls
             calls += 1
             # After the best line through its predictions: a guess of what a fit of the constants will give.
-            rated.append((scaled_error(candidate(X), y, weights), len(candidate), candidate))
+            rated.append((scaled_error(cut(X), y, weights), len(cut), cut))
         best: tuple[float, Expression] | None = None
-        for _, _, candidate in sorted(rated, key=lambda entry: entry[:2])[:_TRIED_WITH_FIT]:
-            fitted, used = fit_constants(
-                candidate, X, y, weights, const_range, max_calls=max(0, min(40, max_calls - calls - 1))
-            )
+        for _, _, cut in sorted(rated, key=lambda entry: entry[:2])[:_TRIED_WITH_FIT]:
+            allowed = max(0, min(40, max_calls - calls - 1))
+            fitted, used = fit_constants(cut, X, y, weights, const_range, allowed)
             calls += used
             loss = squared_loss(fitted, X, y, weights)
             if np.isfinite(loss) and (best is None or loss < best[0]):

@@ -30,31 +30,31 @@ def _build(operator: Operator, *operands: Node) -> Node:
             number = float(operator.function(*nodes))
         return number if math.isfinite(number) else (name, nodes)
     # Offsets are written before what they are added to, and factors likewise.
-    if name in ("add", "mul") and isinstance(nodes[1], float):
-        nodes.reverse()
-    if name == "sub" and isinstance(nodes[1], float):
-        name, nodes = "add", [-nodes[1], nodes[0]]
-    if name == "div" and isinstance(nodes[1], float) and nodes[1] and math.isfinite(1 / nodes[1]):
-        name, nodes = "mul", [1 / nodes[1], nodes[0]]
-    if name == "sub":
-        factor, rest = _factor(nodes[1])
-        if factor < 0:
-            name, nodes = "add", [nodes[0], _times(-factor, rest)]
-    if len(nodes) == 1:
-        return _of_one(name, nodes[0])
-    if name in ("mul", "div") and not isinstance(nodes[0], float):
-        return _product(name, nodes[0], nodes[1])
-    if name == "div":
-        factor, rest = _factor(nodes[1])
-        number = nodes[0] / factor if isinstance(nodes[0], float) else math.nan
-        return ("div", [number, rest]) if math.isfinite(number) and number else (name, nodes)
+    match name, nodes:
+        case (("add" | "mul"), [node, float() as number]):
+            return _gathered(name, [number, node])
+        case "sub", [node, float() as number]:
+            return _gathered("add", [-number, node])
+        case "div", [node, float() as number] if number and math.isfinite(1 / number):
+            return _gathered("mul", [1 / number, node])
+        case "sub", [first, ("mul", [float() as factor, rest])] if factor < 0:
+            return _gathered("add", [first, _times(-factor, rest)])
+        case "div", [float() as number, second]:
+            factor, rest = _factor(second)
+            number = number / factor if factor else math.nan
+            return ("div", [number, rest]) if math.isfinite(number) and number else (name, nodes)
+        case _, [node]:
+            return _of_one(name, node)
+        case (("mul" | "div"), [first, second]) if not isinstance(first, float):
+            return _product(name, first, second)
     return _gathered(name, nodes)
 
 
 def _factor(node: Node) -> tuple[float, Node]:
     """c and f of c * f; 1 and the node itself if it is none."""
-    if isinstance(node, tuple) and node[0] == "mul" and isinstance(node[1][0], float):
-        return node[1][0], node[1][1]
+    match node:
+        case "mul", [float() as factor, rest]:
+            return factor, rest
     return 1.0, node
 
 
@@ -64,30 +64,28 @@ def _times(number: float, node: Node) -> Node:
 
 def _product(name: str, first: Node, second: Node) -> Node:
     """(a f) * (b g) as (a b) * (f * g), (a f) / (b g) as (a / b) * (f / g), (a / f) * g as a * (g / f)."""
-    if name == "mul" and _over(second):
-        first, second = second, first
-    if name == "mul" and isinstance(first, tuple) and _over(first):
-        number, below = first[1]
-        factor, rest = _factor(second)
-        total, node = float(number) * factor, _product("div", rest, below)  # type: ignore[arg-type]
-    else:
-        (a, f), (b, g) = _factor(first), _factor(second)
-        total = a * b if name == "mul" else a / b if b else math.nan
-        node = (name, [f, g])
+    match name, second:
+        case "mul", ("div", [float(), _]):
+            first, second = second, first
+    match name, first:
+        case "mul", ("div", [float() as number, below]):
+            factor, rest = _factor(second)
+            total, node = number * factor, _product("div", rest, below)
+        case _:
+            (a, f), (b, g) = _factor(first), _factor(second)
+            total = a * b if name == "mul" else a / b if b else math.nan
+            node = (name, [f, g])
     return _times(total, node) if math.isfinite(total) and total else (name, [first, second])
-
-
-def _over(node: Node) -> bool:
-    """Whether it is a number over something."""
-    return isinstance(node, tuple) and node[0] == "div" and isinstance(node[1][0], float)
 
 
 def _of_one(name: str, node: Node) -> Node:
     """Functions of one operand: factors come out of roots and powers, offsets out of exp as factors, and likewise
     for log; a square of a root, and exp of log, are taken out."""
-    inner = node[0] if isinstance(node, tuple) else None
-    if isinstance(node, tuple) and (name, inner) in (("n2", "sqrt"), ("exp", "log"), ("log", "exp")):
-        return node[1][0]
+    match name, node:
+        case ("n2", ("sqrt", [inner])) | ("exp", ("log", [inner])) | ("log", ("exp", [inner])):
+            return inner
+        case "exp", ("add", [float() as offset, rest]) if abs(offset) <= _LARGEST_EXPONENT:
+            return _times(math.exp(offset), _of_one(name, rest))
     factor, rest = _factor(node)
     outside = 1.0
     if name in ("n2", "n3", "n4"):
@@ -98,33 +96,24 @@ def _of_one(name: str, node: Node) -> Node:
         outside = abs(factor)
     elif name == "neg" and factor != 1.0:
         return _times(-factor, rest)
+    elif name == "log" and factor > 0 and factor != 1.0:
+        return _gathered("add", [math.log(factor), _of_one(name, rest)])
     if outside != 1.0 and math.isfinite(outside) and outside:
         return _times(outside, _of_one(name, rest))
-    if name == "log" and factor > 0 and factor != 1.0:
-        return _gathered("add", [math.log(factor), _of_one(name, rest)])
-    if name == "exp" and isinstance(node, tuple) and inner == "add":
-        offset, rest = node[1]
-        if isinstance(offset, float) and abs(offset) <= _LARGEST_EXPONENT:
-            return _times(math.exp(offset), _of_one(name, rest))
     return name, [node]
 
 
 def _gathered(name: str, nodes: list[Node]) -> Node:
     """a + (b + f) as (a + b) + f, a * (b * f) as (a * b) * f, a + b * (c + f) as (a + b * c) + b * f."""
-    if name not in ("add", "mul") or not isinstance(nodes[0], float):
-        return name, nodes
-    number, inner = nodes[0], nodes[1]
-    if number == (0.0 if name == "add" else 1.0):
-        return inner
-    if isinstance(inner, tuple) and inner[0] == name and isinstance(inner[1][0], float):
-        both = number + inner[1][0] if name == "add" else number * inner[1][0]
-        return _gathered(name, [both, inner[1][1]])
-    if name == "add" and isinstance(inner, tuple) and inner[0] == "mul":
-        factor, deeper = inner[1]
-        if isinstance(factor, float) and isinstance(deeper, tuple) and deeper[0] == "add":
-            offset, rest = deeper[1]
-            if isinstance(offset, float):
-                return _gathered("add", [number + factor * offset, _gathered("mul", [factor, rest])])
+    match name, nodes:
+        case ("add", [0.0, inner]) | ("mul", [1.0, inner]):
+            return inner
+        case "add", [float() as number, ("add", [float() as more, rest])]:
+            return _gathered("add", [number + more, rest])
+        case "mul", [float() as number, ("mul", [float() as more, rest])]:
+            return _gathered("mul", [number * more, rest])
+        case "add", [float() as number, ("mul", [float() as factor, ("add", [float() as more, rest])])]:
+            return _gathered("add", [number + factor * more, _times(factor, rest)])
     return name, nodes
 
 

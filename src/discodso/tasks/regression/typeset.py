@@ -7,31 +7,16 @@ page from it never has to trust a string of markup.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Protocol
+from typing import Any
 
 from discodso.tasks.regression.operators import Operator
 
 Node = list[Any]
 _SUM, _PRODUCT, _RAISED, _ATOM = range(4)  # how tightly something holds together
 _INDEXED = re.compile(r"([A-Za-z])_?(\d+)")
-
-
-class Foldable(Protocol):
-    """What an `Expression` has."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the inputs."""
-        ...
-
-    def fold(
-        self, column: Callable[[int], Any], number: Callable[[float], Any], apply: Callable[..., Any]
-    ) -> Any:
-        """Build something from the leaves up."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -43,8 +28,8 @@ class _Part:
     without_sign: Node | None = None
 
 
-def mathml(expression: Foldable, digits: int = 4) -> Node:
-    """The formula as nested lists, numbers with some significant digits."""
+def mathml(expression: Any, digits: int = 4) -> Node:
+    """The formula of an `Expression`, which imports this module, as nested lists; digits are significant ones."""
     found: _Part = expression.fold(
         lambda index: _Part(_name(expression.columns[index]), _ATOM),
         lambda value: _number(value, digits),
@@ -99,7 +84,7 @@ def _at_least(part: _Part, level: int) -> Node:
 
 
 def _sum(left: _Part, sign: str, right: _Part) -> _Part:
-    node = right.node if right.level >= _PRODUCT else _bracketed(right.node)
+    node = _at_least(right, _PRODUCT)
     if right.without_sign is not None:  # a + -3 is a - 3
         sign, node = ("−" if sign == "+" else "+"), right.without_sign
     return _Part(["mrow", left.node, ["mo", sign], node], _SUM)

@@ -1,8 +1,8 @@
 """A tree policy in other languages, one file for each; a new one is a file here and a line in `FORMATS`.
 
-`words` has the names and numbers that people read, `source` what nested decisions share in all languages. The
-code acts exactly like the tree: an observation is promoted to float64, x_n < t goes left, anything else right.
-Names come from people, so they stand in comments and labels only, and cannot leave them.
+`words` has text for people and what all languages share, `splits` what a single decision looks like in each. Code
+acts exactly like the tree: an observation is promoted to float64, x_n < t goes left, anything else right. Names
+come from people, so they stand in comments and labels only, and cannot leave them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from types import MappingProxyType
 from discodso.base.checks import require_one_of
 from discodso.tasks.policies.export.c_form import to_c
 from discodso.tasks.policies.export.dot_form import to_dot
-from discodso.tasks.policies.export.json_form import to_json
 from discodso.tasks.policies.export.onnx_form import to_onnx
 from discodso.tasks.policies.export.python_form import to_python
-from discodso.tasks.policies.export.text_form import to_text
+from discodso.tasks.policies.export.words import to_text
 from discodso.tasks.policies.tree import DecisionTree
 
 FORMATS: MappingProxyType[str, Callable[[DecisionTree], str | bytes]] = MappingProxyType(
@@ -26,7 +25,7 @@ FORMATS: MappingProxyType[str, Callable[[DecisionTree], str | bytes]] = MappingP
         "c": to_c,
         "dot": to_dot,
         "onnx": to_onnx,
-        "json": to_json,
+        "json": DecisionTree.to_json,
     }
 )
 
@@ -37,4 +36,4 @@ def export(policy: DecisionTree, form: str) -> str | bytes:
     return FORMATS[form](policy)
 
 
-__all__ = ["FORMATS", "export", "to_c", "to_dot", "to_json", "to_onnx", "to_python", "to_text"]
+__all__ = ["FORMATS", "export", "to_c", "to_dot", "to_onnx", "to_python", "to_text"]

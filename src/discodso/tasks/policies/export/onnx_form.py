@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from discodso.base.errors import DeclarationError
-from discodso.tasks.policies.export.source import checked_nodes
 from discodso.tasks.policies.tree import DecisionTree
 
 
 def to_onnx(policy: DecisionTree) -> bytes:
     """An ONNX model from "observations" float32[N, n] to "actions" int64[N].
 
-    It acts like the tree on every float32: x < t holds for a float32 x exactly if x is below the smallest float32
-    that is not below t, and that one is the threshold of the model. Names are in its metadata.
+    It acts like the tree on every float32, see `Split.onnx`. Names are in its metadata.
     """
     onnx = _import_onnx()
-    nodes = checked_nodes(policy)
-    size = len(nodes)
-    decides = [feature >= 0 for feature, _, _ in nodes]
+    size = len(policy)
+    modes, columns, values = zip(
+        *(split.onnx() if split else ("LEAF", 0, 0.0) for split, _ in policy.nodes), strict=True
+    )
+    leaves = {node: action for node, (split, action) in enumerate(policy.nodes) if split is None}
     tree = onnx.helper.make_node(
         "TreeEnsembleRegressor",  # gives the place of a leaf: an action may be no exact float32, a place is
         ["observations"],
@@ -32,19 +31,21 @@ def to_onnx(policy: DecisionTree) -> bytes:
         n_targets=1,
         nodes_treeids=[0] * size,
         nodes_nodeids=list(range(size)),
-        nodes_modes=["BRANCH_LT" if decision else "LEAF" for decision in decides],
-        nodes_featureids=[max(feature, 0) for feature, _, _ in nodes],
-        nodes_values=_float32_not_below([threshold for _, threshold, _ in nodes]),
-        nodes_truenodeids=[node + 1 if decides[node] else 0 for node in range(size)],
-        nodes_falsenodeids=[jump if feature >= 0 else 0 for feature, _, jump in nodes],
+        nodes_modes=modes,
+        nodes_featureids=columns,
+        nodes_values=values,
+        nodes_truenodeids=[0 if node in leaves else node + 1 for node in range(size)],
+        nodes_falsenodeids=[
+            0 if node in leaves else node + jump for node, (_, jump) in enumerate(policy.nodes)
+        ],
         nodes_missing_value_tracks_true=[0] * size,
-        target_treeids=[0] * decides.count(False),
-        target_nodeids=[node for node in range(size) if not decides[node]],
-        target_ids=[0] * decides.count(False),
-        target_weights=[float(place) for place in range(decides.count(False))],
+        target_treeids=[0] * len(leaves),
+        target_nodeids=list(leaves),
+        target_ids=[0] * len(leaves),
+        target_weights=[float(place) for place in range(len(leaves))],
     )
-    actions = np.array([jump for feature, _, jump in nodes if feature < 0], dtype=np.int64)
-    width: int | str = max(len(policy.feature_names), max(policy.feature) + 1) or "n"
+    actions = np.array(list(leaves.values()), dtype=np.int64)
+    width: int | str = max(len(policy.feature_names), policy.width) or "n"
     types = onnx.TensorProto
     graph = onnx.helper.make_graph(
         [
@@ -79,11 +80,3 @@ def _import_onnx() -> Any:
         raise DeclarationError(
             f"the onnx format needs the package onnx ({error}): pip install discodso[onnx]"
         ) from None
-
-
-def _float32_not_below(thresholds: Sequence[float]) -> list[float]:
-    """Of each threshold the smallest float32 that is not below it; inf beyond the largest."""
-    exact = np.array(thresholds, dtype=np.float64)
-    with np.errstate(all="ignore"):
-        near = exact.astype(np.float32)
-        return [float(t) for t in np.where(near < exact, np.nextafter(near, np.float32(np.inf)), near)]

@@ -1,67 +1,73 @@
-"""Names, thresholds and shares as people read them, for every form of a tree and for its picture."""
+"""A tree as indented text, and what all forms of it share: the words of its nodes, and nested decisions."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
 
-from discodso.base.checks import is_number
-from discodso.base.errors import DeclarationError
+from discodso.tasks.policies.splits import comparisons
 from discodso.tasks.policies.tree import DecisionTree
 
-
-def one_line(words: str) -> str:
-    """Text without line breaks, controls and characters that reorder or hide others."""
-    return " ".join("".join(c if c.isprintable() else " " for c in words).split())
+_DEEPEST_NESTING = 90  # Python reads 100 levels of indentation, and C99 promises 127 of blocks
 
 
-def feature_words(policy: DecisionTree, feature: int) -> str:
-    """The name of a feature on one line."""
-    return one_line(policy.feature_name(feature)) or f"x{feature}"
+def node_words(policy: DecisionTree, digits: int = 6) -> list[tuple[str, str]]:
+    """Of each node what a decision looks at and what it compares that with, or the name of an action and ""."""
+    names = [
+        policy.action_name(jump) if split is None else split.subject(policy.feature_name)
+        for split, jump in policy.nodes
+    ]
+    return list(zip(names, comparisons(policy.nodes, digits), strict=True))
 
 
-def action_words(policy: DecisionTree, action: int) -> str:
-    """The name of an action on one line."""
-    return one_line(policy.action_name(action)) or str(action)
+def to_text(policy: DecisionTree) -> str:
+    """Indented text for people, with names and rounded thresholds."""
+    words = node_words(policy)
+
+    def decide(node: int, negated: bool) -> str:
+        return f"if {' '.join(words[node])}:"
+
+    return "\n".join(nested(policy, decide, "else:", "", lambda node: words[node][0])) + "\n"
 
 
-def short_thresholds(policy: DecisionTree, digits: int = 4) -> tuple[str, ...]:
-    """Of each node the threshold, rounded; two that differ for one feature are never shown as equal."""
-    shown = [""] * len(policy)
-    for feature in set(policy.feature) - {-1}:
-        nodes = [node for node in range(len(policy)) if policy.feature[node] == feature]
-        values = {node: float(policy.threshold[node]) + 0.0 for node in nodes}  # + 0.0 makes -0.0 a plain 0
-        for enough in range(digits, 18):
-            texts = {node: f"{value:.{enough}g}" for node, value in values.items()}
-            if len(set(texts.values())) == len(set(values.values())):
-                break
-        for node in nodes:
-            shown[node] = texts[node]
-    return tuple(shown)
+def nested(
+    policy: DecisionTree,
+    decide: Callable[[int, bool], str],
+    otherwise: str,
+    end: str,
+    leaf: Callable[[int], str],
+    returns: bool = False,
+) -> Iterator[str]:
+    """Lines of the tree as nested ifs.
 
-
-def percent(share: float) -> str:
-    """A share as a percentage; 0% and 100% are exact."""
-    if share in (0, 1):
-        return f"{share:.0%}"
-    if share < 0.001:
-        return "<0.1%"
-    if share > 0.999:
-        return ">99.9%"
-    return f"{share:.1%}" if share < 0.0995 or share >= 0.995 else f"{share:.0%}"
-
-
-def checked_shares(policy: DecisionTree, shares: Any) -> list[float] | None:
-    """Shares of visits as a list with one number for each node, or None; anything else is refused."""
-    if shares is None:
-        return None
-    given = list(shares)
-    if len(given) != len(policy):
-        raise DeclarationError(
-            f"shares must have one number for each of {len(policy)} nodes, got {len(given)}"
-        )
-    for node, share in enumerate(given):
-        if not is_number(share) or not 0 <= share <= 1:
-            raise DeclarationError(
-                f"shares: each must be a number from 0 to 1, got {share!r:.60} for node {node}"
-            )
-    return [float(share) for share in given]
+    Args:
+        policy: the tree.
+        decide: the line of a decision, by its node; the second argument says whether to negate it.
+        otherwise, end: lines between the sides of a decision and after them, the latter unless it is empty.
+        leaf: the line of a leaf.
+        returns: whether these are the body of a function, whose leaves return. Where its decisions would nest too
+            deep none has an else: the smaller of its sides is nested, the other follows.
+    """
+    flat = returns and policy.depth > _DEEPEST_NESTING
+    sizes = [1] * len(policy)
+    for node, _, right in reversed(list(policy.decisions())):
+        sizes[node] = right - node + sizes[right]
+    waiting: list[tuple[str | int, int]] = [(0, int(returns))]  # a line that is made, or a node
+    while waiting:
+        part, level = waiting.pop()
+        space = "    " * level
+        if isinstance(part, str):
+            yield space + part
+            continue
+        split, jump = policy.nodes[part]
+        if split is None:
+            yield space + leaf(part)
+            continue
+        left, right = part + 1, part + jump
+        closing: list[tuple[str | int, int]] = [(end, level)] if end else []
+        if flat:
+            small, large = sorted((left, right), key=sizes.__getitem__)
+            yield space + decide(part, small == right)
+            waiting += [(large, level), *closing, (small, level + 1)]
+        else:
+            yield space + decide(part, False)
+            waiting += [*closing, (right, level + 1), (otherwise, level), (left, level + 1)]

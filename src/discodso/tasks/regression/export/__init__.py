@@ -1,9 +1,8 @@
-"""An expression in other languages, one file for each; a new one is a file here and a line in `FORMATS`.
+"""An expression in other languages; a new one is a file here and a line in `FORMATS`.
 
-`text_form`, `latex_form`, `python_form` and `c_form` write text, `sympy_form` makes a SymPy object, `numpy_form`
-and `torch_form` functions; `source` is what the languages share. MathML stands in `tasks/regression/typeset.py`,
-since an expression shows itself by it. Each gives the raw expression, token by token; `simplified` is SymPy's
-opinion and stands beside it.
+`text_form` writes it for people, `source` as Python and C, `sympy_form` as a SymPy object and LaTeX, `functions`
+for NumPy and torch. MathML stands in `tasks/regression/typeset.py`, since an expression shows itself by it. Each
+gives the raw expression, token by token; `simplified` is SymPy's opinion and stands beside it.
 """
 
 from __future__ import annotations
@@ -13,13 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 from discodso.base.checks import require_one_of
-from discodso.tasks.regression.export.c_form import c_source
-from discodso.tasks.regression.export.latex_form import latex
-from discodso.tasks.regression.export.numpy_form import numpy_function
-from discodso.tasks.regression.export.python_form import python_source
-from discodso.tasks.regression.export.sympy_form import simplified, to_sympy
+from discodso.tasks.regression.export.functions import numpy_function, torch_function
+from discodso.tasks.regression.export.source import c_source, python_source
+from discodso.tasks.regression.export.sympy_form import latex, simplified, to_sympy
 from discodso.tasks.regression.export.text_form import text
-from discodso.tasks.regression.export.torch_form import torch_function
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.typeset import markup, mathml
 

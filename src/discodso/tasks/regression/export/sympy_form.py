@@ -1,9 +1,11 @@
-"""An expression as a SymPy object, as it is or as SymPy would write it."""
+"""An expression as a SymPy object, as it is or as SymPy would write it, and in LaTeX by SymPy."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import sympy
@@ -11,43 +13,29 @@ import sympy
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.operators import OPERATORS, Operator
 
-
-def _sympy_function(operator: Operator) -> Callable[..., Any]:
-    S = sympy
-    known: dict[str, Callable[..., Any]] = {
-        "add": lambda a, b: S.Add(a, b, evaluate=False),
-        "sub": lambda a, b: S.Add(a, S.Mul(-1, b, evaluate=False), evaluate=False),
-        "mul": lambda a, b: S.Mul(a, b, evaluate=False),
-        "div": lambda a, b: S.Mul(a, S.Pow(b, -1, evaluate=False), evaluate=False),
-        "pow": lambda a, b: S.Pow(a, b, evaluate=False),
-        "n2": lambda a: S.Pow(a, 2, evaluate=False),
-        "n3": lambda a: S.Pow(a, 3, evaluate=False),
-        "n4": lambda a: S.Pow(a, 4, evaluate=False),
-        "neg": lambda a: S.Mul(-1, a, evaluate=False),
-        "inv": lambda a: S.Pow(a, -1, evaluate=False),
-        "sqrt": lambda a: S.Pow(a, S.Rational(1, 2), evaluate=False),
-        "abs": lambda a: S.Abs(a, evaluate=False),
+_add, _mul, _pow = (partial(function, evaluate=False) for function in (sympy.Add, sympy.Mul, sympy.Pow))
+_BUILT_IN: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "add": _add,
+        "sub": lambda a, b: _add(a, _mul(-1, b)),
+        "mul": _mul,
+        "div": lambda a, b: _mul(a, _pow(b, -1)),
+        "pow": _pow,
+        "n2": lambda a: _pow(a, 2),
+        "n3": lambda a: _pow(a, 3),
+        "n4": lambda a: _pow(a, 4),
+        "neg": lambda a: _mul(-1, a),
+        "inv": lambda a: _pow(a, -1),
+        "sqrt": lambda a: _pow(a, sympy.Rational(1, 2)),
+        "abs": partial(sympy.Abs, evaluate=False),
     }
-    if operator.name in known and operator is OPERATORS.get(operator.name):
-        return known[operator.name]
-    name = operator.sympy or operator.name
-    function = getattr(S, name, None) if re.fullmatch(r"[A-Za-z]\w*", name) else None
-    if isinstance(function, type) and issubclass(function, S.Function):
-        return lambda *args: function(*args, evaluate=False)
-    undefined: Callable[..., Any] = S.Function(name)
-    return undefined
+)
 
 
 def to_sympy(expression: Expression) -> Any:
     """The raw expression as a SymPy object, nothing evaluated; symbols are the columns, real numbers."""
     symbols = [sympy.Symbol(name, real=True) for name in expression.columns]
-    return expression.fold(
-        lambda index: symbols[index],
-        lambda value: (
-            sympy.Integer(int(value)) if value == int(value) and abs(value) < 1e9 else sympy.Float(value)
-        ),
-        lambda operator, *operands: _sympy_function(operator)(*operands),
-    )
+    return expression.fold(lambda index: symbols[index], _number, _apply)
 
 
 def simplified(expression: Expression) -> Any:
@@ -57,3 +45,24 @@ def simplified(expression: Expression) -> Any:
         return sympy.simplify(raw)
     except Exception:  # SymPy raises many kinds on unusual input
         return raw
+
+
+def latex(expression: Expression, digits: int = 6) -> str:
+    """LaTeX of the raw expression, numbers rounded to some digits."""
+    raw = to_sympy(expression)
+    rounded = raw.xreplace({n: sympy.Float(n, digits) for n in raw.atoms(sympy.Float)})
+    return str(sympy.latex(rounded))
+
+
+def _number(value: float) -> Any:
+    return sympy.Integer(int(value)) if value == int(value) and abs(value) < 1e9 else sympy.Float(value)
+
+
+def _apply(operator: Operator, *operands: Any) -> Any:
+    if operator.name in _BUILT_IN and operator is OPERATORS.get(operator.name):
+        return _BUILT_IN[operator.name](*operands)
+    name = operator.sympy or operator.name
+    function = getattr(sympy, name, None) if re.fullmatch(r"[A-Za-z]\w*", name) else None
+    if isinstance(function, type) and issubclass(function, sympy.Function):
+        return function(*operands, evaluate=False)
+    return sympy.Function(name)(*operands)

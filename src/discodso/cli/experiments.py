@@ -1,0 +1,108 @@
+"""The commands that redo experiments of the paper: reproduce, bench."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discodso.cli.output import print_lines
+
+ExecutorName = Annotated[str, typer.Option(help="processes, dask or ray: where the runs go.")]
+Address = Annotated[str | None, typer.Option(help="Of a Dask scheduler or a Ray cluster.")]
+bench = typer.Typer(no_args_is_help=True, help="The experiments of the paper.")
+
+
+class ScaleName(StrEnum):
+    """How much of the protocol is run."""
+
+    smoke = "smoke"
+    small = "small"
+    full = "full"
+
+
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(help="An artefact, or all; without it their names are listed.")
+    ] = None,
+    scale: Annotated[
+        ScaleName, typer.Option(help="smoke takes minutes, small hours, full the protocol of the paper.")
+    ] = ScaleName.smoke,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for runs and artefacts; reproduction/SCALE by default.")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Runs at the same time.")] = 2,
+    executor: ExecutorName = "processes",
+    address: Address = None,
+) -> None:
+    """Redo a table or figure of the paper; the same command goes on where it stopped."""
+    from discodso.base.checks import require_one_of
+    from discodso.reproduce.artefacts import ARTEFACTS
+    from discodso.reproduce.artefacts import reproduce as redo
+    from discodso.reproduce.scales import SCALES
+
+    if name is None:
+        for key, artefact in ARTEFACTS.items():
+            print(f"{key:16} {artefact.shows}")
+        print(f"{'all':16} all of them")
+        return
+    require_one_of("NAME", name, (*ARTEFACTS, "all"))
+    folder = (Path("reproduction") / scale.value if out is None else out).resolve()
+    with _executor(executor, workers, address) as where:
+        redo(name, SCALES[scale.value], folder, where, _say)
+    print(f"tables and figures: {folder}")
+
+
+@bench.command("regression")
+def bench_regression(
+    problems: Annotated[str, typer.Option(help="'all', or names separated by commas.")] = "all",
+    budget: Annotated[int, typer.Option(help="Objective calls for each run.")] = 1_000_000,
+    seeds: Annotated[int, typer.Option(help="Runs for each problem.")] = 1,
+    preset: Annotated[str, typer.Option(help="paper, or default for the stronger search.")] = "paper",
+    variant: Annotated[str, typer.Option(help="Data variant, A or B (drops targets of 100 and more).")] = "A",
+    checkpoint: Annotated[list[int], typer.Option(help="Also report at so many calls.")] = [],  # noqa: B006
+    workers: Annotated[int, typer.Option(help="Processes.")] = 2,
+    executor: ExecutorName = "processes",
+    address: Address = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder for the runs; those that it has are not repeated.")
+    ] = Path("regression-runs"),
+) -> None:
+    """The paper's regression experiment, with its settings or the default ones; go on by the same command."""
+    from discodso.base.checks import require_integer, require_one_of
+    from discodso.reproduce import regression_runs
+    from discodso.tasks.regression.problems import problems as named
+
+    require_integer("seeds", seeds, 1)
+    for key, number in (("budget", budget), *(("checkpoint", number) for number in checkpoint)):
+        require_integer(key, number, 1)
+    require_one_of("preset", preset, ("paper", "default"))
+    require_one_of("variant", variant, ("A", "B"))
+    chosen = named("all" if problems == "all" else [name.strip() for name in problems.split(",")])
+    names = [problem.name for problem in chosen]
+    data: Any = variant
+    search: Any = preset
+    with _executor(executor, workers, address) as where:
+        for calls in sorted({*checkpoint, budget}):  # the runs go on from one to the next
+            table = regression_runs.bench(names, seeds, calls, data, search, out.resolve(), where, _say)
+            print(f"\n{calls} calls, variant {variant}, {seeds} seed(s)\n")
+            print(table)
+
+
+def _executor(kind: str, workers: int, address: str | None) -> Any:
+    """Where the runs of an experiment go; to be closed."""
+    from discodso.base.checks import require_integer, require_one_of
+    from discodso.run.executors.kinds import make_executor
+
+    require_one_of("executor", kind, ("processes", "dask", "ray"))
+    require_integer("workers", workers, 1)
+    return make_executor(kind, workers, address)
+
+
+def _say(line: str) -> None:
+    """Print a line about an experiment that goes on."""
+    from rich.console import Console
+
+    print_lines(Console(stderr=True), [line])

@@ -1,0 +1,149 @@
+"""Seeing a space: how many skeletons it has, which they are, and what was declared, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from html import escape
+from itertools import islice
+
+import numpy as np
+
+from discodso.base.arrays import Ints
+from discodso.base.checks import require_integer
+from discodso.base.errors import DeadEndError, DeclarationError
+from discodso.space.look_ahead import LookAhead
+from discodso.space.prefix import Prefix
+from discodso.space.sequence_rules import automaton_of
+from discodso.space.space import Space
+from discodso.space.tokens import FixedSequence, OpenSequence, Tree
+from discodso.space.values import Choice, Integer
+
+_AT_ONCE = 500  # prefixes
+_LISTED = 1_000_000  # skeletons that are counted one by one
+
+
+def walked(space: Space, tokens: Ints) -> Prefix:
+    """The prefixes that tokens[B, n] make, their values left open."""
+    prefix = space.start(len(tokens))
+    nothing = np.full((len(tokens), *space.library.low.shape[1:]), np.nan)
+    for position in range(tokens.shape[1]):
+        prefix = prefix.advance(tokens[:, position].copy(), nothing)
+    return prefix
+
+
+def skeletons(space: Space, max_length: int | None = None) -> Iterator[tuple[str, ...]]:
+    """All sequences of tokens that keep the rules, by length, one after the other; values are left open.
+
+    Args:
+        space: whose skeletons.
+        max_length: the longest; that of the space by default.
+    """
+    if max_length is not None:
+        require_integer("max_length", max_length, 0)
+    shape, names = space.shape, np.array(space.library.names, dtype=object)
+    if isinstance(shape, FixedSequence):
+        lengths = range(shape.length, shape.length + 1)
+    else:
+        lengths = range(shape.min_length, shape.max_length + 1)
+    for length in lengths:
+        if max_length is not None and length > max_length:
+            return
+        if length == 0:
+            if not space.options(space.start(1)).forbidden[0, space.library.end]:
+                yield ()
+            continue
+        exact = Tree(length, length) if isinstance(shape, Tree) else FixedSequence(length)
+        if isinstance(shape, OpenSequence):
+            exact = replace(shape, min_length=length, max_length=length)  # type: ignore[assignment]
+        try:
+            own = replace(space, shape=exact)
+        except DeadEndError:  # no design has this length
+            continue
+        waiting = [np.empty((1, 0), np.int64)]
+        while waiting:
+            part = waiting.pop()
+            rows, tokens = np.nonzero(~own.options(walked(own, part)).forbidden)
+            longer = np.concatenate((part[rows], tokens[:, None]), axis=1)
+            if longer.shape[1] < length:
+                chunks = range(0, len(longer), _AT_ONCE)
+                waiting += [longer[first : first + _AT_ONCE] for first in reversed(chunks)]
+            else:
+                yield from map(tuple, names[longer])
+
+
+def count(space: Space, max_length: int | None = None) -> int:
+    """How many skeletons there are up to a length.
+
+    Exact for the rules on tokens, by their tables where these say it all, else one by one. Bounds and conditions
+    on finished designs (`Where`) are not looked at.
+    """
+    if max_length is not None:
+        require_integer("max_length", max_length, 0)
+    library, grammar = space.library, space.grammar
+    automata = [automaton_of(rule, library) for rule in space.constraints]
+    known = [automaton for automaton in automata if automaton is not None]
+    if grammar.chain and len(known) == len(automata):
+        product = LookAhead.of(library, grammar, known)
+        if product is not None:
+            return _accepted(product, grammar.max_positions if max_length is None else max_length)
+    found = sum(1 for _ in islice(skeletons(space, max_length), _LISTED + 1))
+    if found > _LISTED:
+        raise DeclarationError(
+            f"more than {_LISTED} skeletons are too many to count one by one; give max_length"
+        )
+    return found
+
+
+def _accepted(product: LookAhead, longest: int) -> int:
+    """Sequences that end in a final state, of all lengths that are allowed."""
+    ways = [0] * len(product.final)
+    ways[0], total = 1, 0
+    least, most = product.lengths
+    following, final = product.following.tolist(), product.final.tolist()
+    for length in range(min(most, longest) + 1):
+        if length >= least:
+            total += sum(number for number, good in zip(ways, final, strict=True) if good)
+        after = [0] * len(ways)
+        for state, number in enumerate(ways):
+            if number:
+                for state_after in following[state]:
+                    if state_after >= 0:
+                        after[state_after] += number
+        ways = after
+    return total
+
+
+class Description(str):
+    """A text that notebooks show as it is."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def describe(space: Space, examples: int = 3) -> Description:
+    """What was declared, in words, with some random designs."""
+    require_integer("examples", examples, 0)
+    lines = [f"{space.shape}", "", "tokens"]
+    for k, token in enumerate(space.library.tokens):
+        if k == space.library.end:
+            continue
+        children = f" with {token.arity} child{'ren' * (token.arity > 1)}" if token.arity else ""
+        lines.append(f"  {token.name}{children}")
+        for name, value in token.values:
+            if isinstance(value, Choice):
+                what = value.expected
+            else:
+                kind = "an integer" if isinstance(value, Integer) else "a number"
+                what = f"{kind} from {value.low:g} to {value.high:g}" + (
+                    ", by its logarithm" if value.log else ""
+                )
+            lines.append(f"    {name}: {what}")
+    rules = [rule.name for rule in (*space.constraints, *space.priors)]
+    rules += [] if type(space.bounds).__name__ == "FixedRanges" else [space.bounds.name]
+    lines += ["", "rules", *(f"  {name}" for name in rules)] if rules else []
+    drawn = space.sample(examples) if examples else ()
+    lines += ["", "random designs", *(f"  {space.render(design)}" for design in drawn)] if examples else []
+    return Description("\n".join(lines))

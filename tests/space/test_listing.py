@@ -1,0 +1,98 @@
+"""Counting, listing and describing a space."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from discodso import (
+    Choice,
+    Constraint,
+    DeclarationError,
+    EndsWith,
+    FixedSequence,
+    ForbiddenChild,
+    Integer,
+    OpenSequence,
+    Real,
+    Repeat,
+    Space,
+    StartsWith,
+    Token,
+    Tree,
+    UniformArity,
+)
+from discodso.space.enumeration import all_designs
+
+LETTERS = [Token(name) for name in "abc"]
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        Space(LETTERS, FixedSequence(3)),
+        Space(LETTERS, OpenSequence(0, 4), [ForbiddenChild("a", "a"), Repeat("b", 1, 2)]),
+        Space(LETTERS, OpenSequence(2, 5), [StartsWith("a"), EndsWith(("b", "c"))]),
+        Space([Token("f", 2), Token("g", 1), *LETTERS], Tree(1, 5), [ForbiddenChild("g", "g")]),
+    ],
+)
+def test_count_and_list_agree_with_all_designs(space):
+    designs = all_designs(space, 10_000)
+    assert designs is not None
+    wanted = sorted(design.tokens for design in designs)
+    listed = list(space.enumerate())
+    assert sorted(listed) == wanted
+    assert [len(tokens) for tokens in listed] == sorted(len(tokens) for tokens in wanted)
+    assert space.count() == len(wanted)
+    assert space.count(3) == sum(len(tokens) <= 3 for tokens in wanted)
+
+
+def test_counts_are_exact_however_large():
+    assert Space(LETTERS, OpenSequence(1, 40)).count() == sum(3**n for n in range(1, 41))
+    assert Space([Token("a", x=Real(0, 1)), Token("b")], FixedSequence(64)).count() == 2**64
+
+
+def test_listing_is_lazy():
+    space = Space(LETTERS, OpenSequence(1, 1000))
+    assert list(itertools.islice(space.enumerate(), 5)) == [("a",), ("b",), ("c",), ("a", "a"), ("a", "b")]
+
+
+class Odd(Constraint):
+    """A rule that no table knows."""
+
+    sees_values = False
+
+    def forbidden(self, prefix):
+        return prefix.forbid_nothing()
+
+
+def test_what_cannot_be_counted_says_so():
+    space = Space(LETTERS, OpenSequence(1, 30), [Odd()])
+    assert space.count(4) == 3 + 9 + 27 + 81
+    with pytest.raises(DeclarationError, match="give max_length"):
+        space.count()
+
+
+def test_a_description_names_everything():
+    space = Space(
+        [
+            Token("svc", C=Real(1e-3, 1e3, log=True), kernel=Choice("rbf", "poly")),
+            Token("kbest", k=Integer(1, 20)),
+        ],
+        OpenSequence(1, 3),
+        [EndsWith("svc")],
+        [UniformArity()],
+    )
+    text = space.describe()
+    for words in (
+        "C: a number from 0.001 to 1000, by its logarithm",
+        "kernel: one of 'rbf', 'poly'",
+        "k: an integer from 1 to 20",
+        "EndsWith(tokens=('svc',))",
+        "UniformArity()",
+        "svc(C=",
+    ):
+        assert words in text
+    assert text._repr_html_().startswith("<pre>")
+    assert "with 2 children" in Space([Token("f", 2), Token("x")], Tree()).describe(0)
