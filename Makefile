@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 REPORT := demo-report
 RUNS := $(addprefix $(REPORT)/,cartpole ladder equation bitstring)
 
-.PHONY: demo test test-browser test-slow lint format bench bench-engine bench-bitstring bench-expressions bench-regression bench-executors \
+.PHONY: demo test test-browser test-slow lint format bench bench-engine bench-screen bench-learning bench-bitstring bench-expressions bench-regression bench-executors \
 	bench-control bench-defaults bench-refinement bench-noise bench-designs bench-laws bench-ablation policies reproduce clean help
 
 help:  ## list the targets
@@ -75,7 +75,7 @@ $(VENV)/installed-baselines: $(VENV)/installed
 reproduce: $(VENV)/installed-baselines  ## every table and figure of the paper, small sizes (minutes); see docs/paper.md
 	$(BIN)/discodso reproduce all --scale smoke
 
-bench: bench-engine bench-bitstring bench-expressions  ## the short benchmarks; results go to benchmarks/results/
+bench: bench-engine bench-screen bench-bitstring bench-expressions  ## the short benchmarks; results go to benchmarks/results/
 
 bench-expressions: $(VENV)/installed-bench  ## the expression evaluator against NumPy and pyoperon, and the whole loop
 	$(BIN)/python benchmarks/expressions.py
@@ -94,6 +94,12 @@ policies: $(VENV)/installed  ## search the tree policies of results/policies/ th
 
 bench-engine: $(VENV)/installed  ## cost of sampling and training against a plain LSTM
 	$(BIN)/python benchmarks/engine.py
+
+bench-screen: $(VENV)/installed  ## cost of the screen against scikit-learn's Gaussian process
+	$(BIN)/python benchmarks/screen.py
+
+bench-learning: $(VENV)/installed  ## what the network and the screen are worth, 15 tasks (an hour)
+	$(BIN)/python benchmarks/learning.py
 
 bench-executors: $(VENV)/installed-executors  ## serial, processes, Dask and Ray on 5 ms objectives
 	$(BIN)/python benchmarks/executors.py

@@ -80,6 +80,8 @@ def describe(settings: DisCoSettings) -> list[str]:
     """The settings that differ from the defaults."""
     default, changed = DisCoSettings(), dict[str, Any]()
     for own, usual in ((settings.learner, default.learner), (settings.network, default.network)):
+        assert own is not None
+        assert usual is not None
         plain = asdict(usual)
         changed |= {key: value for key, value in asdict(own).items() if value != plain[key]}
     return [f"`{key}={value!r}`" for key, value in changed.items()]

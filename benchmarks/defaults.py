@@ -22,10 +22,16 @@ from ladder_filter import butterworth, ladder_task
 from mirror_coating import coating_task
 from unseen import UNSEEN
 
-from discodso import GPSettings, Task, preset, search
+from discodso import GPSettings, NetworkSettings, Task, preset, search
 from discodso.baselines.random_search import RandomSettings
 from discodso.disco.method import MethodSettings
+from discodso.disco.settings import LearnerSettings
 from discodso.tasks.bitstring import bitstring
+
+# The best network that was found, and one that never learns.
+NETWORK = NetworkSettings(learn_scale=True, min_scale=0.01, inputs=("neighbours", "position"))
+LEARNER = LearnerSettings(learning_rate=0.005, entropy_coefficient=0.05)
+NEVER = replace(LEARNER, learning_rate=0.0)
 
 
 def ablation(budget: int) -> dict[str, MethodSettings]:
@@ -40,8 +46,9 @@ def ablation(budget: int) -> dict[str, MethodSettings]:
         "without moves of single values": replace(default, variation=replace(default.variation, single=0.0)),
         "without refinement": replace(default, refinement=None),
         "without allocation: fixed shares": replace(default, adaptive=False),
-        "a network that never learns": replace(default, learner=replace(default.learner, learning_rate=0.0)),
-        "without a learned scale": replace(default, network=replace(default.network, learn_scale=False)),
+        "without the screen": replace(default, screen=None),
+        "with a network that learns": replace(default, network=NETWORK, learner=LEARNER),
+        "with a network that never learns": replace(default, network=NETWORK, learner=NEVER),
         "without niches": replace(default, archive=replace(default.archive, niche=0)),
         "without restarts": replace(default, restarts=None),
         "paper preset": preset("paper"),

@@ -23,11 +23,11 @@ import torch
 from harness import write_result
 
 from discodso import DisCo, DisCoSettings, FixedSequence, NoNesting, Real, Space, Token, Tree
-from discodso.baselines.random_search import UniformStepper
 from discodso.disco.network import Policy
 from discodso.disco.sampling import sample
 from discodso.disco.settings import NetworkSettings
 from discodso.disco.training import policy_gradient_loss
+from discodso.disco.uniform import UniformStepper
 from discodso.space.replay import replay
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from harness import write_result
 
-from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
 from discodso.space.design import DesignBatch
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.export import text

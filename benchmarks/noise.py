@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from defaults import LEARNER, NETWORK
 from harness import Benchmark, Key, Record, grid, main, shown
 from ladder_filter import butterworth, ladder_task
 from mirror_coating import coating_task
@@ -41,8 +42,8 @@ METHODS: dict[str, dict[str, Any]] = {
         "method": replace(DEFAULT, variation=replace(DEFAULT.variation, single=0.5)),
         "confirm_calls": CALLS // 10,
     },
-    "a network that never learns": {
-        "method": replace(DEFAULT, learner=replace(DEFAULT.learner, learning_rate=0.0)),
+    "with a network that learns": {
+        "method": replace(DEFAULT, network=NETWORK, learner=LEARNER),
         "confirm_calls": CALLS // 10,
     },
     "paper preset": {"preset": "paper"},

@@ -23,10 +23,10 @@ from mirror_coating import coating_task
 
 from discodso import preset, search
 from discodso.base.arrays import Floats, Ints
-from discodso.baselines.random_search import UniformStepper
 from discodso.disco.proposers import refinement
 from discodso.disco.proposers.refinement import LocalSearch
 from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
 from discodso.run.task import Task
 from discodso.space.skeletons import fill, parameters, units_of
 

@@ -30,6 +30,7 @@ def ablation(calls: int) -> dict[str, dict[str, Any]]:
     """What each row leaves out, as arguments of `search_policy`."""
     default = default_settings(budget=calls)
     assert default.archive is not None
+    assert default.network is not None
     scale = replace(default.network, learn_scale=True, min_scale=0.02)
     restarts = RestartSettings(batches=30, patience=0.0, least_gain=0.0)
     return {

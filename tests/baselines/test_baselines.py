@@ -31,8 +31,9 @@ from discodso.baselines import inner, methods
 from discodso.baselines.bayesian import BOSettings, Frame
 from discodso.baselines.decoupled import DecoupledSettings
 from discodso.baselines.genetic import GPSettings
-from discodso.baselines.random_search import RandomSettings, UniformStepper
+from discodso.baselines.random_search import RandomSettings
 from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
 from discodso.run.executors.kinds import Threads
 from discodso.run.settings import parse
 from discodso.run.start import start

@@ -36,7 +36,7 @@ def test_json_is_for_programs():
 
 
 def test_a_run_that_broke_down_does_not_exit_with_zero():
-    done = run(*"run bitstring --budget 3000 --set method.learner.learning_rate=1e30".split())
+    done = run(*"run bitstring --budget 3000 --preset paper --set method.learner.learning_rate=1e30".split())
     assert done.returncode == 1
     assert "non-finite" in done.stdout
     assert "Traceback" not in done.stderr

@@ -113,7 +113,7 @@ def test_defaults_of_options_are_those_of_the_library(tmp_path):
 def test_a_bitstring_from_its_starting_file_to_its_folder(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run("init", "bitstring").exit_code == 0
-    change = ["--set", "run.budget=300", "--set", "method.learner.risk_factor=0.1"]
+    change = ["--set", "run.budget=300", "--set", "method.archive.size=30"]
     done = run("run", "settings.toml", *change, "--out", "run-1", "--events", "events.jsonl", "--json")
     assert done.exit_code == 0, done.output
     first = json.loads(done.stdout)

@@ -71,9 +71,9 @@ def test_a_method_whose_network_never_learns_asks_as_one_that_hardly_does():
     def reward(designs):
         return -np.nansum((designs.values - 0.7) ** 2, axis=1) - 0.1 * designs.lengths
 
-    default = preset("default", budget=1000)
+    default = replace(preset("default", budget=1000), network=NetworkSettings(learn_scale=True))
     methods = [
-        DisCo(SPACE, replace(default, learner=replace(default.learner, learning_rate=rate)), seed=1)
+        DisCo(SPACE, replace(default, learner=LearnerSettings(learning_rate=rate)), seed=1)
         for rate in (0, 1e-30)
     ]
     for _ in range(30):

@@ -23,9 +23,9 @@ from discodso import (
     Space,
     Token,
 )
+from discodso.disco.emission import Places
 from discodso.disco.network import Policy
 from discodso.disco.sampling import sample
-from discodso.disco.value_head import Places
 from discodso.space.replay import replay
 
 CELLS = [

@@ -79,8 +79,8 @@ def test_search_uses_the_default_and_knows_the_other():
 
 
 def test_small_budgets_have_small_batches():
-    sizes = [preset(budget=calls).batch_size for calls in (1, 5_000, 10_000, 10**6)]
-    assert sizes == [20, 25, 50, 100]
+    sizes = [preset(budget=calls).batch_size for calls in (1, 250, 251, 5_000, 10_000, 10**6)]
+    assert sizes == [10, 10, 20, 25, 50, 100]
     assert [preset(refines=True, budget=calls).batch_size for calls in (1, 10_000, 10**6)] == [20, 100, 500]
     assert preset("paper", budget=100) == DisCoSettings()
     with pytest.raises(DeclarationError, match="budget"):
@@ -89,7 +89,10 @@ def test_small_budgets_have_small_batches():
 
 def test_constants_that_are_fitted_are_drawn_with_a_fixed_scale():
     assert preset(refines=True).network == NetworkSettings()
-    assert preset().network.learn_scale
+
+
+def test_the_default_of_designs_has_no_network():
+    assert [preset(noisy=noisy, refines=False).network for noisy in (False, True)] == [None, None]
 
 
 def test_noisy_tasks_evaluate_good_designs_again():
@@ -115,21 +118,23 @@ def test_settings_files_name_presets_and_change_them():
     for name in ("default", "paper"):
         made = settings_with(preset=name)
         assert (made.method, made.preset, made.changes) == (None, name, {})
+    with pytest.raises(SettingsError, match="learner needs a network"):
+        settings_with(learner={"risk_factor": 0.3})
     made = settings_with(preset="default", learner={"risk_factor": 0.3}, network={"units": 8})
     assert (made.method, made.preset) == (None, "default")
     default = preset("default")
     assert changed(default, made.changes) == replace(
         default,
         learner=replace(default.learner, risk_factor=0.3),
-        network=replace(default.network, units=8),
+        network=NetworkSettings(units=8),
     )
     with pytest.raises(SettingsError, match=r"method\.preset must be one of default, paper, got 'papr'"):
         settings_with(preset="papr")
-    made = settings_with(variation={"share": 0.5}, learner={"risk_factor": 0.3}, refinement=False)
+    made = settings_with(variation={"share": 0.5}, screen={"candidates": 5}, refinement=False)
     assert changed(default, made.changes) == replace(
         default,
         variation=replace(default.variation, share=0.5),
-        learner=replace(default.learner, risk_factor=0.3),
+        screen=replace(default.screen, candidates=5),
         refinement=None,
     )
     with pytest.raises(SettingsError, match="variation needs an archive"):
@@ -144,7 +149,7 @@ def test_the_default_is_resumed_exactly(tmp_path, noisy):
     task = Task(decision_tree(), objective, stochastic=noisy)
     options = {"seed": 3, "confirm_calls": 0}  # test_confirmation.py has the race
     whole = search(task, budget=1500, **options)
-    for budget in (250, 777):
+    for budget in (300, 777):
         search(task, budget=budget, **options, out=tmp_path / str(budget))
         resumed = resume(tmp_path / str(budget), budget=1500, task=task)
         assert resumed.top == whole.top

@@ -24,10 +24,10 @@ from discodso import (
     Space,
     Token,
 )
-from discodso.baselines.random_search import UniformStepper
 from discodso.disco.distributions import TruncatedNormal, entropy_of_bins, log_mass_between
 from discodso.disco.network import NetworkStepper, Policy
 from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
 from discodso.space.replay import replay
 
 LEARNED = NetworkSettings(learn_scale=True, inputs=("neighbours", "position"))

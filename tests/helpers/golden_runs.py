@@ -15,9 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from discodso import BOSettings, DecoupledSettings, GPSettings, RandomSettings, Result, Task, preset, search
+from discodso import (
+    BOSettings,
+    DecoupledSettings,
+    GPSettings,
+    NetworkSettings,
+    RandomSettings,
+    Result,
+    Task,
+    preset,
+    search,
+)
 from discodso.disco.disco import DisCoSettings
-from discodso.disco.settings import RestartSettings
+from discodso.disco.settings import LearnerSettings, RestartSettings
 from discodso.tasks.bitstring import bitstring
 
 RECORDS = Path(__file__).parent / "golden.json"
@@ -132,6 +142,13 @@ def restarting() -> DisCoSettings:
     return replace(default, restarts=RestartSettings(batches=10, patience=0.0, least_gain=0.005))
 
 
+def learning(budget: int) -> DisCoSettings:
+    """The default with a network that learns, and without a screen."""
+    network = NetworkSettings(learn_scale=True, min_scale=0.01, inputs=("neighbours", "position"))
+    learner = LearnerSettings(learning_rate=0.005, entropy_coefficient=0.05)
+    return replace(preset("default", budget=budget), network=network, learner=learner, screen=None)
+
+
 METHODS: dict[str, Callable[[], Any]] = {
     "paper": lambda: preset("paper"),
     "random": lambda: RandomSettings(batch_size=100),
@@ -179,6 +196,11 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "bitstring with noise, default": lambda: plain(lambda: noisy(TASKS["bitstring"]())),
     "bitstring with noise, paper": lambda: plain(lambda: noisy(TASKS["bitstring"]()), preset="paper"),
     "ladder, default with restarts": lambda: plain(TASKS["ladder"], 3000),
+    "ladder, network with restarts": lambda: plain(TASKS["ladder"], 3000, method=learning(3000)),
+    **{
+        f"{name}, network": lambda task=task: plain(task, method=learning(1500))
+        for name, task in TASKS.items()
+    },
     "ladder, default, in two parts": resumed,
     "fit, default": fitted,
     "fit, paper": lambda: fitted(preset="paper"),

@@ -61,12 +61,12 @@ def test_a_history_tells_who_proposes(tmp_path):
     result = search(task, budget=400, out=tmp_path / "run")
     shares = [row.shares for row in result.history if row.shares]
     assert len(shares) >= 10
-    assert all(set(own) == {"policy", "variation", "refinement"} for own in shares)
+    assert all(set(own) == {"random", "variation", "refinement"} for own in shares)
     assert all(sum(own.values()) == pytest.approx(1, abs=1e-4) for own in shares)
     assert any(own != shares[0] for own in shares)
     assert tuple(read_history(tmp_path / "run" / "history.jsonl")) == result.history
     lines = proposer_shares(result.history)
-    assert lines.names == ("policy", "variation", "refinement")
+    assert lines.names == ("random", "variation", "refinement")
     assert lines.values[:, -1] == pytest.approx(list(shares[-1].values()))
     assert not proposer_shares(search(task, budget=100, preset="paper").history).names
 

@@ -19,8 +19,8 @@ from discodso import (
     Token,
     Tree,
 )
-from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
 
 FIGURE = [("x1<", 2.0), ("a2", None), ("x2<", 6.0), ("x1<", 3.0), ("a1", None), ("a3", None), ("a2", None)]
 

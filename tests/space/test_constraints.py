@@ -32,8 +32,8 @@ from discodso import (
     Tree,
     UniformArity,
 )
-from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
 
 
 @st.composite

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from spaces import decision_tree, small_open, symbolic
 
 from discodso import Design, DesignBatch, InvalidDesignError
-from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
 
 
 @given(

@@ -39,8 +39,8 @@ from discodso import (
     Where,
     search,
 )
-from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
 from discodso.space.enumeration import all_designs
 
 NAMES = "abcd"

@@ -18,14 +18,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Bools, Floats, Ints
 from discodso.base.checks import require, require_integer, require_number, seed_sequence, settle_integers
 from discodso.base.errors import DeadEndError, DiscodsoError
 from discodso.disco.method import Metrics, told_arrays
-from discodso.disco.network import one_thread
 from discodso.space.design import Design, DesignBatch
 from discodso.space.replay import replay
 from discodso.space.skeletons import (
@@ -304,6 +302,10 @@ class BO:
 
     def _improvement(self, points: Floats) -> Floats:
         """Log of the expected improvement at points[N, D]."""
+        import torch  # here, so that other methods start without it
+
+        from discodso.disco.network import one_thread
+
         b = self._botorch
         finite = np.isfinite(self._rewards)
         worst = self._rewards[finite].min()

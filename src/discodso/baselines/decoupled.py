@@ -26,9 +26,9 @@ from discodso.base.checks import (
     settle_integers,
 )
 from discodso.base.errors import DeadEndError, DeclarationError
+from discodso.base.threads import one_blas_thread
 from discodso.baselines import inner
 from discodso.baselines.genetic import GPSettings
-from discodso.baselines.threads import one_blas_thread
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.method import Method, Metrics, Resumable, told_arrays
 from discodso.space.design import Design, DesignBatch

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 from discodso.base.arrays import Bools, Floats
 from discodso.base.checks import require, require_integer, require_number, seed_sequence, settle_integers
 from discodso.base.errors import DeadEndError, DiscodsoError
-from discodso.baselines.random_search import UniformStepper
 from discodso.disco.method import Metrics, told_arrays
 from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
 from discodso.space.design import Design, DesignBatch
 from discodso.space.replay import replay
 from discodso.space.skeletons import (

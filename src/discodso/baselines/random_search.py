@@ -6,87 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
 
-from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import require_integer, seed_sequence, settle_integers
-from discodso.disco.distributions import TruncatedNormal
 from discodso.disco.method import Metrics
-from discodso.disco.network import Emission
 from discodso.disco.sampling import sample
-from discodso.disco.value_head import Places
+from discodso.disco.uniform import UniformStepper
 from discodso.space.design import Design, DesignBatch
-from discodso.space.prefix import Prefix
-from discodso.space.space import Options, Space
+from discodso.space.space import Space
 from discodso.space.state import State, generator_state, restore_generator
-
-
-class UniformStepper:
-    """A policy that knows nothing: values are uniform on finite intervals, and have a standard normal distribution
-    in coordinates, truncated, on infinite ones."""
-
-    def __init__(self, space: Space) -> None:
-        self.tokens = len(space.library)
-        self._options = space.library.options
-
-    def initial_memory(self, size: int) -> None:
-        """There is no memory."""
-        return
-
-    def step(self, prefix: Prefix, memory: None) -> Emission:
-        """Flat logits."""
-        flat = np.zeros((len(prefix), self.tokens), np.float32)
-        return Emission(flat, flat[:, :0], None)
-
-    def draw(
-        self,
-        emission: Emission,
-        rows: Ints,
-        at: Places,
-        z: Floats,
-        low: Floats,
-        high: Floats,
-        uniform: Floats,
-    ) -> Floats:
-        """See `Stepper.draw`."""
-        drawn = TruncatedNormal().sample(np.zeros(len(rows)), np.ones(len(rows)), low, high, uniform)
-        finite = np.isfinite(low) & np.isfinite(high)
-        with np.errstate(invalid="ignore"):
-            even = np.clip(low + uniform * (high - low), low, high)
-        return np.where(finite, even, drawn)
-
-    def draw_together(self, emission: Emission, chosen: Ints, options: Options, uniform: Floats) -> None:
-        """Values are drawn one after the other."""
-        return
-
-    def log_prob(
-        self,
-        emission: Emission,
-        rows: Ints,
-        at: Places,
-        z: Floats,
-        low: Floats,
-        high: Floats,
-        upper: Floats | None = None,
-    ) -> Floats:
-        """See `Stepper.log_prob`."""
-        if upper is not None:  # integers, whose ranges are finite
-            inside: Floats = np.log((upper - z[:, at.slot]) / (high - low))
-            return inside
-        finite = np.isfinite(low) & np.isfinite(high)
-        of = [
-            torch.from_numpy(a) for a in (z[:, at.slot].copy(), np.zeros(len(z)), np.ones(len(z)), low, high)
-        ]
-        return np.where(finite, -np.log(high - low), TruncatedNormal().log_prob(*of).numpy())
-
-    def option_logits(self, emission: Emission, rows: Ints, at: Places, z: Floats) -> Floats:
-        """See `Stepper.option_logits`."""
-        return np.zeros((len(rows), int(self._options[at.tokens, at.slot].max())))
-
-    def keep(self, memory: None, rows: Ints) -> None:
-        """There is no memory."""
-        return
 
 
 @dataclass(frozen=True, slots=True)

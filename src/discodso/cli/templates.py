@@ -26,11 +26,11 @@ preset = "default"         # or "paper": the paper's hyperparameters and nothing
 # batch_size = 100         # N, designs for one update; this and the following change the preset
 # restarts = false         # never begin anew
 
-[method.network]
+# [method.network]         # a network that proposes and learns, as in the paper
 # cell = "lstm"            # or "gru"
 # units = 32
 
-[method.learner]
+# [method.learner]
 # learning_rate = 0.005
 # entropy_coefficient = 0.05
 # risk_factor = 0.2        # epsilon, the share of a batch that teaches

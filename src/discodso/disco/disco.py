@@ -1,6 +1,6 @@
 """DisCo: the joint discrete-continuous method of the paper, driven by ask and tell.
 
-    DisCo = Archive + Proposers + Scheduler + Learner
+    DisCo = Archive + Proposers + Screen + Scheduler + Learner
 
 Algorithm 1 is one `ask(batch_size)` and one `tell`. A caller may tell designs in parts and in any order, and
 designs that were never asked for: `tell` gathers until a batch is full, then makes one update from it.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,13 +20,12 @@ from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import require, require_integer, seed_sequence, settle_integers
 from discodso.base.errors import DeadEndWarning, DeclarationError
 from discodso.disco.archive import Archive, Pool
-from discodso.disco.learner import Learner
 from discodso.disco.method import Metrics, told_arrays
-from discodso.disco.network import Policy, one_thread
 from discodso.disco.proposers.refinement import Refinement
 from discodso.disco.proposers.variation import Variation
 from discodso.disco.sampling import Sample, sample
 from discodso.disco.scheduler import POLICY, Origins, Scheduler
+from discodso.disco.screen import Screen
 from discodso.disco.scripts import Scripts
 from discodso.disco.settings import (
     ArchiveSettings,
@@ -34,30 +33,38 @@ from discodso.disco.settings import (
     NetworkSettings,
     RefinementSettings,
     RestartSettings,
+    ScreenSettings,
     TaskRefinementSettings,
     VariationSettings,
 )
+from discodso.disco.uniform import UniformStepper
 from discodso.space.design import Design, DesignBatch
 from discodso.space.replay import replay
 from discodso.space.space import Space
 from discodso.space.state import State, batch_arrays, batch_of, generator_state, restore_generator
 
+if TYPE_CHECKING:  # they bring torch, which a method without a network does without
+    from discodso.disco.learner import Learner
+    from discodso.disco.network import Policy
+
+_SMALL = 250  # a budget for which batches are smaller still
 # The best designs of all starts, with which a new one may begin.
 _OVER_STARTS = ArchiveSettings(size=20, niche=1, niche_length=5)
 
 
 @dataclass(frozen=True, slots=True)
 class DisCoSettings:
-    """The method: Archive + Proposers + Scheduler + Learner.
+    """The method: Archive + Proposers + Screen + Scheduler + Learner.
 
     Args:
         batch_size: N, designs for one update. Large budgets and cheap objectives can afford 1000, which costs
             less time for each design and more designs for each step of learning.
-        network: the network that proposes designs, and its distributions.
+        network: the network that proposes designs, and its distributions; None to draw designs evenly.
         learner: how the network learns.
         archive: keeps the best designs; None for none.
         variation: varies archived designs.
         refinement: refines values of archived designs.
+        screen: chooses among many proposals while few designs have been evaluated.
         task_refinement: lets the task refine the best of a batch.
         adaptive: share calls between the proposers by what each earned lately instead of by their shares; see
             `scheduler`.
@@ -66,11 +73,12 @@ class DisCoSettings:
     """
 
     batch_size: int = 100
-    network: NetworkSettings = field(default_factory=NetworkSettings)
+    network: NetworkSettings | None = field(default_factory=NetworkSettings)
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     archive: ArchiveSettings | None = None
     variation: VariationSettings | None = None
     refinement: RefinementSettings | None = None
+    screen: ScreenSettings | None = None
     task_refinement: TaskRefinementSettings | None = None
     adaptive: bool = False
     restarts: RestartSettings | None = None
@@ -87,9 +95,10 @@ class DisCoSettings:
             ("variation", VariationSettings),
             ("refinement", RefinementSettings),
             ("task_refinement", TaskRefinementSettings),
+            ("screen", ScreenSettings),
             ("restarts", RestartSettings),
         ):
-            value, optional = getattr(self, name), name not in ("network", "learner")
+            value, optional = getattr(self, name), name != "learner"
             good = isinstance(value, kind) or (optional and value is None)
             require(name, value, good, f"of type {kind.__name__}" + (", or None" if optional else ""))
         shares = sum(part.share for part in (self.variation, self.refinement) if part is not None)
@@ -99,6 +108,8 @@ class DisCoSettings:
         for name in ("variation", "refinement", "proposers"):
             if getattr(self, name) and self.archive is None:
                 raise DeclarationError(f"{name} needs an archive; set archive, for example ArchiveSettings()")
+        if self.network is None and self.learner != LearnerSettings():
+            raise DeclarationError("learner needs a network; set network, for example NetworkSettings()")
 
     def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> DisCo:
         """Start the method on a space."""
@@ -156,14 +167,14 @@ class DisCo:
                 self._start.tell(self._over_starts.earlier)  # known exactly: no calls for them
 
     @property
-    def policy(self) -> Policy:
-        """The network."""
-        return self._start.learner.policy
+    def policy(self) -> Policy | None:
+        """The network, None if there is none."""
+        return None if self._start.learner is None else self._start.learner.policy
 
     @property
     def updates(self) -> int:
         """Updates of the network in this start."""
-        return self._start.learner.updates
+        return 0 if self._start.learner is None else self._start.learner.updates
 
     @property
     def archive(self) -> Archive | None:
@@ -299,7 +310,13 @@ class _Start:
         self._space = space
         self._settings = settings
         self._rng = np.random.default_rng(samples)
-        self.learner = Learner(space, settings.learner, settings.network, np.random.default_rng(weights))
+        self.learner: Learner | None = None
+        if settings.network is not None:
+            from discodso.disco.learner import Learner
+
+            self.learner = Learner(space, settings.learner, settings.network, np.random.default_rng(weights))
+        self.screen = None if settings.screen is None else Screen(space, settings.screen)
+        self._uniform = UniformStepper(space, even_lengths=True)
         self.archive = None if settings.archive is None else Archive.begin(space, settings.archive)
         built: list[Any] = []
         if settings.variation is not None:
@@ -308,8 +325,8 @@ class _Start:
             built.append(Refinement(space, settings.refinement))
         built += [make(space) for make in settings.proposers]
         self._proposers = built
-        self.scheduler = Scheduler.of(built, settings.adaptive)
-        self._remembers = settings.refinement is not None or settings.adaptive or bool(settings.proposers)
+        self.scheduler = Scheduler.of(built, settings.adaptive, "policy" if self.learner else "random")
+        self._remembers = settings.adaptive or any(not isinstance(own, Variation) for own in built)
         self._origins = Origins(10 * settings.batch_size)
         self._pool = Pool.empty(space)
         self._sources: Ints = np.empty(0, np.int64)  # of the designs in the pool
@@ -318,7 +335,8 @@ class _Start:
     def ask(self, count: int) -> DesignBatch:
         """Designs to evaluate again, those of the proposers, and what is left over from the network."""
         archive, rng, parts = self.archive, self._rng, list[DesignBatch]()
-        scripts: list[tuple[int, Scripts]] = []
+        scripts: list[tuple[int, Scripts, int]] = []  # from whom, and how many of them are wanted
+        each = 1 if self.screen is None else self.screen.candidates
         if archive is not None:
             assert self._settings.archive is not None
             parts.append(archive.to_recheck(int(self._settings.archive.recheck * count)))
@@ -327,39 +345,51 @@ class _Start:
             # Designs first: what they leave open goes to those that only write scripts.
             for source, proposer in self._in_order():
                 asked = min(wanted[source], count)
-                if not asked:
+                many = asked * each if getattr(proposer, "screened", False) else asked
+                proposed = proposer.propose(archive, many, rng) if asked else None
+                if proposed is None:
                     continue
-                proposed = proposer.propose(archive, asked, rng)
-                if proposed is not None and len(proposed) > asked:
+                if len(proposed) > many:
                     name = self.scheduler.names[source]
                     raise DeclarationError(
-                        f"{name} proposed {len(proposed)} designs where {asked} were wanted"
+                        f"{name} proposed {len(proposed)} designs where {many} were wanted"
                     )
+                taken = min(asked, len(proposed))
+                count -= taken
                 if isinstance(proposed, Scripts):
-                    scripts.append((source, proposed))
-                    count -= len(proposed)
-                elif proposed is not None:
-                    designs = self._checked(proposed)
-                    self._note(designs, source)
-                    parts.append(designs)
-                    count -= len(designs)
+                    scripts.append((source, proposed, taken))
+                else:
+                    parts.append(self._passed(self._checked(proposed), taken, source))
                     if wanted[1] and source != 1 and self._settings.variation is not None:
-                        wanted[1] += asked - len(designs)
-        total = count + sum(len(own) for _, own in scripts)
-        if total:
-            joined = Scripts.joined(self._space, [own for _, own in scripts], count) if scripts else None
-            with one_thread():
-                found = sample(self._space, self.learner.policy.stepper(), total, rng, scripts=joined)
-            self._note_redrawn(found)
-            drawn = found.designs
-            at = 0
-            for source, own in scripts:
-                self._note(drawn.select(slice(at, at + len(own))), source)
-                at += len(own)
-            self._note(drawn.select(slice(at, None)), POLICY)
-            parts.append(drawn)
+                        wanted[1] += asked - taken
+        if count or scripts:
+            parts += self._drawn(scripts, count, each)
         parts = [part for part in parts if len(part)]
         return parts[0] if len(parts) == 1 else DesignBatch.concatenate(parts)
+
+    def _drawn(self, scripts: Sequence[tuple[int, Scripts, int]], count: int, each: int) -> list[DesignBatch]:
+        """What is drawn after scripts, and freely, `each` times as many as are wanted."""
+        own = [script for _, script, _ in scripts]
+        joined = Scripts.joined(self._space, own, count * each) if scripts else None
+        total = count * each + sum(map(len, own))
+        if self.learner is None:
+            found = sample(self._space, self._uniform, total, self._rng, scripts=joined)
+        else:
+            found = self.learner.sample(total, self._rng, joined)
+        self._note_redrawn(found)
+        parts, at = list[DesignBatch](), 0
+        for source, size, taken in (*((k, len(s), n) for k, s, n in scripts), (POLICY, count * each, count)):
+            parts.append(self._passed(found.designs.select(slice(at, at + size)), taken, source))
+            at += size
+        return parts
+
+    def _passed(self, designs: DesignBatch, count: int, source: int) -> DesignBatch:
+        """Those that the screen lets pass, or all if there are not more; it is remembered who proposed them."""
+        if len(designs) > count:
+            assert self.screen is not None
+            designs = designs.select(self.screen.choose(designs, count, self._rng))
+        self._note(designs, source)
+        return designs
 
     def _note_redrawn(self, found: Sample) -> None:
         """Count what was drawn again, and say so the first time that a rule ran into a dead end."""
@@ -392,6 +422,8 @@ class _Start:
         if len(self._pool) < self._settings.batch_size:
             return None
         told, self._pool = self._pool, Pool.empty(self._space)
+        if self.screen is not None:
+            self.screen.add(told)
         sources, self._sources = self._sources, self._sources[:0]
         if not np.isfinite(told.rewards).any():
             return Metrics(kept=0)
@@ -403,14 +435,14 @@ class _Start:
             self.scheduler = self.scheduler.after(sources, self.archive.entered(before, told))
             for source, proposer in enumerate(self._proposers, start=1):
                 proposer.learn(told.select(sources == source), self.archive)
-        metrics = replace(self.learner.learn(told), redrawn=self._redrawn)
+        learned = Metrics() if self.learner is None else self.learner.learn(told)
+        metrics = replace(learned, redrawn=self._redrawn)
         self._redrawn = 0
         return replace(metrics, shares=self.scheduler.named_shares()) if self._proposers else metrics
 
     def state(self) -> State:
         """Learner, archive, proposers, scheduler, waiting designs and random stream."""
         parts = {
-            "learner": self.learner.state(),
             "pool": State(self._pool.to_arrays()),
             "sources": State({"sources": self._sources.copy()}),
             "origins": State(self._origins.to_arrays()),
@@ -418,6 +450,10 @@ class _Start:
             "random": State(data=generator_state(self._rng)),
             "redrawn": State(data={"count": self._redrawn, "warned": self._warned}),
         }
+        if self.learner is not None:
+            parts["learner"] = self.learner.state()
+        if self.screen is not None:
+            parts["screen"] = self.screen.state()
         if self.archive is not None:
             parts["archive"] = self.archive.state()
         parts |= {f"proposer {k}": proposer.state() for k, proposer in enumerate(self._proposers)}
@@ -425,7 +461,10 @@ class _Start:
 
     def restore(self, state: State) -> None:
         """Go on from a state."""
-        self.learner.restore(state.part("learner"))
+        if self.learner is not None:
+            self.learner.restore(state.part("learner"))
+        if self.screen is not None:
+            self.screen.restore(state.part("screen"))
         self._pool = Pool.of_arrays(self._space, state.part("pool").arrays)
         self._sources = state.part("sources").arrays["sources"].astype(np.int64)
         if len(self._sources) != len(self._pool):
@@ -444,7 +483,8 @@ class _Start:
 def default_settings(
     *, noisy: bool = False, refines: bool = False, budget: int | None = None
 ) -> DisCoSettings:
-    """The default method: an archive of the best designs, varied and refined, and restarts when it is stuck.
+    """The default method: an archive of the best designs, varied and refined, a screen while calls are few, and
+    restarts when it is stuck.
 
     Args:
         noisy: whether rewards are noisy; good designs are then evaluated again before they count.
@@ -462,17 +502,17 @@ def default_settings(
             task_refinement=TaskRefinementSettings(share=0.5),
         )
     return DisCoSettings(
-        batch_size=batch_for(budget),
-        network=NetworkSettings(learn_scale=True, min_scale=0.01, inputs=("neighbours", "position")),
-        learner=LearnerSettings(learning_rate=0.005, entropy_coefficient=0.05),
+        batch_size=batch_for(budget, least=10 if budget is not None and budget <= _SMALL else 20),
+        network=None,
         archive=ArchiveSettings(size=20, niche=2, recheck=0.2 if noisy else 0.0),
         variation=VariationSettings(single=0.0 if noisy else 0.5),
         refinement=RefinementSettings(),
+        screen=ScreenSettings(),
         adaptive=True,
         restarts=RestartSettings(),
     )
 
 
-def batch_for(budget: int | None, most: int = 100, batches: int = 200) -> int:
-    """Designs for one update: so many that a budget has so many updates, 20 at least."""
-    return most if budget is None else max(20, min(most, budget // batches))
+def batch_for(budget: int | None, most: int = 100, batches: int = 200, least: int = 20) -> int:
+    """Designs for one update: so many that a budget has so many updates, but not too few."""
+    return most if budget is None else max(least, min(most, budget // batches))

@@ -11,6 +11,8 @@ from discodso.disco.adam import Adam
 from discodso.disco.archive import Pool
 from discodso.disco.method import Metrics
 from discodso.disco.network import Policy, one_thread
+from discodso.disco.sampling import Sample, sample
+from discodso.disco.scripts import Scripts
 from discodso.disco.settings import LearnerSettings, NetworkSettings
 from discodso.disco.training import Baseline, limit_gradients, policy_gradient_loss, require_finite, select
 from discodso.space.replay import replay
@@ -40,6 +42,11 @@ class Learner:
         self._space = space
         self._settings = settings
         self._optimiser = Adam(self.policy.parameters(), settings.learning_rate)
+
+    def sample(self, count: int, rng: np.random.Generator, scripts: Scripts | None = None) -> Sample:
+        """Designs that the network draws, after scripts if there are any."""
+        with one_thread():
+            return sample(self._space, self.policy.stepper(), count, rng, scripts=scripts)
 
     def learn(self, told: Pool) -> Metrics:
         """One update from a batch. Designs that the network did not draw teach like all others."""

@@ -11,35 +11,20 @@ from __future__ import annotations
 import threading
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from discodso.base.arrays import Floats, Ints, Singles
+from discodso.base.arrays import Floats, Ints
+from discodso.disco.emission import Emission, Places
 from discodso.disco.settings import NEIGHBOURS, NetworkSettings
-from discodso.disco.value_head import FORBIDDEN, Places, ValueHead
+from discodso.disco.value_head import FORBIDDEN, ValueHead
 from discodso.space.prefix import Prefix
 from discodso.space.replay import Trace
 from discodso.space.space import Options, Space
 
 Memory = tuple[tuple[Tensor, ...], ...]  # of every layer: (hidden, cell) of an LSTM, (hidden,) of a GRU
-
-
-@dataclass(frozen=True)
-class Emission:
-    """What the network says about the next slot of B prefixes.
-
-    Attributes:
-        psi: float32[B, K], logits of the tokens.
-        phi: float32[B, ...], raw outputs for the values; `Stepper.draw` reads them.
-        memory: of the network; its rows follow those of the prefix.
-    """
-
-    psi: Singles
-    phi: Singles
-    memory: Any
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ def preset(
 
     Args:
         name: "paper" has the hyperparameters of the paper and nothing else. "default" keeps an archive of the best
-            designs, varies them and refines their values, learns from what comes of it, shares the calls between
-            these by what each earns, and begins anew when it is stuck; benchmarks/results/defaults.md has what
-            each part is worth.
+            designs, varies them and refines their values, screens proposals while calls are few, shares the calls
+            by what each proposer earns, and begins anew when it is stuck; benchmarks/results/learning.md and
+            defaults.md have what each part is worth.
         noisy, refines, budget: of the task and the run, for "default"; see `default_settings`.
     """
     require_one_of("preset", name, PRESETS)

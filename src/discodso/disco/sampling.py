@@ -9,9 +9,8 @@ import numpy as np
 
 from discodso.base.arrays import Bools, Floats, Ints
 from discodso.base.errors import DeadEndError, TrainingError
-from discodso.disco.network import Emission
+from discodso.disco.emission import Emission, Places
 from discodso.disco.scripts import Reader, Scripts
-from discodso.disco.value_head import Places
 from discodso.space import _kernels
 from discodso.space.design import DesignBatch
 from discodso.space.prefix import Prefix

@@ -44,9 +44,9 @@ class Scheduler:
     calls: tuple[float, ...]
 
     @classmethod
-    def of(cls, proposers: Sequence[Any], adaptive: bool) -> Scheduler:
-        """For the network and these proposers."""
-        names = ("policy", *(str(getattr(p, "name", type(p).__name__)) for p in proposers))
+    def of(cls, proposers: Sequence[Any], adaptive: bool, first: str = "policy") -> Scheduler:
+        """For the network, which may go by another name, and these proposers."""
+        names = (first, *(str(getattr(p, "name", type(p).__name__)) for p in proposers))
         shares = tuple(getattr(proposer, "share", _SHARE) for proposer in proposers)
         floors = (_POLICY_FLOOR, *(getattr(proposer, "floor", _FLOOR) for proposer in proposers))
         require("names of proposers", names, len(set(names)) == len(names), "distinct")

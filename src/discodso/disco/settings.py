@@ -166,6 +166,26 @@ class TaskRefinementSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ScreenSettings:
+    """Many designs are proposed for each place in a batch, and a Gaussian process chooses.
+
+    Args:
+        candidates: for each place.
+        unscreened: share of the places that go to any of the candidates.
+        first, last: objective calls from which on and up to which it works.
+    """
+
+    candidates: int = 10
+    unscreened: float = 0.2
+    first: int = 40
+    last: int = 1000
+
+    def __post_init__(self) -> None:
+        settle_integers(self, {"candidates": 2, "first": 2, "last": 1})
+        require_number("unscreened", self.unscreened, least=0, most=1)
+
+
+@dataclass(frozen=True, slots=True)
 class RestartSettings:
     """When to begin anew with a fresh network, by turns from nothing and from the best designs so far.
 

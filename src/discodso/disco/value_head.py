@@ -29,6 +29,7 @@ from discodso.disco.distributions import (
     log_prob_and_entropy,
     mean_of_truncated,
 )
+from discodso.disco.emission import Places
 from discodso.disco.settings import SCALE_LIMITS, NetworkSettings
 from discodso.space import _kernels
 from discodso.space.replay import Trace
@@ -51,13 +52,6 @@ class Numbers(NamedTuple):
     def at(self, where: tuple[Any, ...]) -> Numbers:
         """Of some of the values."""
         return Numbers(self.mean[where], self.scale[where])
-
-
-class Places(NamedTuple):
-    """Values of tokens[N]: of each the one in the same slot, or in that of slot[N]."""
-
-    tokens: Ints
-    slot: Any
 
 
 class ValueHead(nn.Module):

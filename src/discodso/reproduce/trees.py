@@ -13,8 +13,8 @@ import numpy as np
 from discodso.base.arrays import Floats
 from discodso.base.files import write_atomically
 from discodso.base.statistics import standard_error
-from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
 from discodso.reproduce.figures import curve, draw_curves, write_curves
 from discodso.reproduce.jobs import Job, Record, jobs_of, records_of, slug
 from discodso.reproduce.paper import (

@@ -15,8 +15,8 @@ from trees import decision, leaf
 
 from discodso import DisCoSettings, NetworkSettings, search
 from discodso.base.errors import DeclarationError
-from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
 from discodso.run.evaluation import Evaluator
 from discodso.tasks.policies.environments import Interface, describe
 from discodso.tasks.policies.episodes import open_runner

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from discodso import Design, InvalidDesignError
 from discodso.base.errors import DeclarationError
-from discodso.baselines.random_search import UniformStepper
 from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
 from discodso.tasks.regression import _vector_math, export
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.export.source import identifiers

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from discodso import DeclarationError, Design, search
-from discodso.baselines.random_search import RandomSettings, UniformStepper
+from discodso.baselines.random_search import RandomSettings
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.sampling import sample
 from discodso.disco.settings import LearnerSettings
+from discodso.disco.uniform import UniformStepper
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace, regression_task

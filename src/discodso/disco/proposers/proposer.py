@@ -17,7 +17,8 @@ class Proposer(Protocol):
     """Proposes a share of every batch, and is told what came of it.
 
     It may also have `share`, its share of a batch where shares are fixed (0.1 if it has none), and `floor`, its
-    least share where they follow what each proposer earns (likewise).
+    least share where they follow what each proposer earns (likewise). With `screened = True` it is asked for
+    several times as many designs as are evaluated while a screen chooses among them.
 
     Attributes:
         name: for reports.
@@ -32,7 +33,7 @@ class Proposer(Protocol):
 
         Args:
             archive: the best designs so far, `archive.members.designs` with `archive.members.rewards`, best first.
-            count: how many are wanted; the network draws what is missing.
+            count: how many are wanted; what is missing is drawn.
             rng: the only source of randomness.
 
         Returns:

@@ -28,6 +28,7 @@ class Variation:
 
     name = "variation"
     floor = 0.15
+    screened = True
 
     def __init__(self, space: Space, settings: VariationSettings) -> None:
         self.share = settings.share

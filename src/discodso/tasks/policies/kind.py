@@ -17,13 +17,13 @@ from discodso.base.checks import require
 from discodso.base.errors import DeclarationError, DiscodsoError, SettingsError
 from discodso.base.files import read_object, write_atomically
 from discodso.base.options import require_nothing_left, taken, with_options
-from discodso.baselines.random_search import UniformStepper
 from discodso.disco.disco import DisCoSettings, batch_for
 from discodso.disco.method import MethodSettings
 from discodso.disco.presets import Preset
 from discodso.disco.sampling import sample
 from discodso.disco.scripts import unchanged
 from discodso.disco.settings import ArchiveSettings, LearnerSettings, NetworkSettings, VariationSettings
+from discodso.disco.uniform import UniformStepper
 from discodso.run.folder import ENVIRONMENT, SETTINGS, designs_of, read_settings
 from discodso.run.kinds import Kind, Outcome, Prepared, Shown
 from discodso.run.plan import Plan

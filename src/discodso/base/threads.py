@@ -1,4 +1,4 @@
-"""Holding linear algebra to one thread: for the small matrices of the baselines more are many times slower."""
+"""Holding linear algebra to one thread: for small matrices more are many times slower."""
 
 from __future__ import annotations
 

@@ -1,0 +1,41 @@
+"""Drawing without a network: even lengths, as far as the rules let them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+from scipy.stats import chisquare
+
+from discodso import OpenSequence, Space, Token
+from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
+
+SPACE = Space([Token("a"), Token("b", range=(0, 1)), Token("c")], OpenSequence(1, 8))
+
+
+def lengths(even):
+    drawn = sample(SPACE, UniformStepper(SPACE, even_lengths=even), 4_000, np.random.default_rng(0))
+    return np.bincount(drawn.designs.design_lengths(), minlength=9)[1:]
+
+
+def test_all_lengths_are_equally_likely():
+    assert chisquare(lengths(True)).pvalue > 0.001
+
+
+def test_without_it_most_designs_are_short():
+    found = lengths(False)
+    assert found[0] > 4 * found[5]
+
+
+def test_a_search_without_a_network_does_without_torch():
+    program = (
+        "import sys\n"
+        "from discodso import OpenSequence, Space, Task, Token, search\n"
+        "space = Space([Token('a', range=(0, 1)), Token('b')], OpenSequence(1, 3))\n"
+        "search(Task(space, lambda design: -len(design)), budget=60)\n"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
