@@ -2,9 +2,9 @@
 
 Parts, each with its table: "bitstring" are the four bitstring settings (50,000 calls, 5 seeds; a run ends at a
 reward of 0.99999); "filter" and "coating" are the spaces of examples/ at 5,000 calls, 10 seeds; "unseen" has four
-problems by which no setting was chosen (benchmarks/unseen.py), likewise. The default was tuned on seeds 0 to 2 of
-the bitstring (f1 with alpha 0.5, f2 with both) and 0 to 5 of the filter. No setting was tuned on the coating, but
-two operators of variation were added after a first look at it.
+problems by which only the screen was chosen, on other seeds (benchmarks/unseen.py), likewise. The default was
+tuned on seeds 0 to 2 of the bitstring (f1 with alpha 0.5, f2 with both) and 0 to 5 of the filter. No setting was
+tuned on the coating, but two operators of variation were added after a first look at it.
 
     python benchmarks/defaults.py                      makes what results/defaults.jsonl lacks, and its table
     python benchmarks/defaults.py --only part=filter   of one part

@@ -42,7 +42,7 @@ def test_the_files_of_init_can_be_read_as_they_are_and_with_all_comments_taken_a
     assert read_text(tmp_path, text).task.kind == kind
     bare = "\n".join(
         line.removeprefix("# ")
-        if line.startswith("# ") and ("=" in line or line.startswith("# [task"))
+        if line.startswith("# ") and ("=" in line or line.startswith(("# [task", "# [method")))
         else line
         for line in text.splitlines()
         if "may be given" not in line
