@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm, rankdata
 from spaces import decision_tree, valued_sequence
 
-from discodso import DisCo, Task, preset, search
+from discodso import DisCo, State, Task, preset, search
 from discodso.disco import screen as module
 from discodso.disco.archive import Pool
 from discodso.disco.features import features
@@ -167,3 +167,45 @@ def test_failed_designs_do_no_harm():
     result = search(Task(SPACE, failing), budget=150, seed=0)
     assert result.best is not None
     assert result.calls == 150
+
+
+class Asked:
+    """A proposer that notes how many designs are wanted, and draws them."""
+
+    name = "asked"
+
+    def __init__(self, space):
+        self.counts = []
+
+    def propose(self, archive, count, rng):
+        self.counts.append(count)
+        return list(SPACE.sample(count, seed=rng))
+
+    def learn(self, told, archive):
+        pass
+
+    def state(self):
+        return State()
+
+    def restore(self, state):
+        pass
+
+
+def test_variation_fresh_draws_and_proposers_that_ask_for_it_are_screened(monkeypatch):
+    plain, screened = Asked(SPACE), Asked(SPACE)
+    screened.name, screened.screened = "also asked", True
+    method = replace(preset(budget=1000), proposers=(lambda space: plain, lambda space: screened))
+    disco, choose, seen = DisCo(SPACE, method, seed=0), Screen.choose, []
+
+    def noting(self, designs, count, rng):
+        seen.append((len(designs), count))
+        return choose(self, designs, count, rng)
+
+    monkeypatch.setattr(Screen, "choose", noting)
+    for _ in range(3):
+        designs = disco.ask(40)
+        assert len(designs) == 40
+        disco.tell(designs, [reward(design) for design in designs])
+    assert len(seen) == 2 * 3  # the last two batches: variation, fresh draws, and one of the proposers
+    assert all(many == 10 * count for many, count in seen)
+    assert max(plain.counts) < 10 <= max(screened.counts)

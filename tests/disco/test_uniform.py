@@ -8,7 +8,7 @@ import sys
 import numpy as np
 from scipy.stats import chisquare
 
-from discodso import OpenSequence, Space, Token
+from discodso import DisCo, OpenSequence, Space, Token
 from discodso.disco.sampling import sample
 from discodso.disco.uniform import UniformStepper
 
@@ -39,3 +39,8 @@ def test_a_search_without_a_network_does_without_torch():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_the_default_method_draws_all_lengths_alike():
+    drawn = DisCo(SPACE, seed=1).ask(4_000)
+    assert chisquare(np.bincount(drawn.design_lengths(), minlength=9)[1:]).pvalue > 0.001
