@@ -70,6 +70,7 @@ class PatternSearch:
     """
 
     tokens: Ints
+    options: Ints
     mean: Floats
     steps: Floats
     signs: Floats
@@ -81,13 +82,14 @@ class PatternSearch:
     best: float
 
     @classmethod
-    def begin(cls, tokens: Ints, units: Floats, reward: float, spread: Floats) -> PatternSearch:
+    def begin(
+        cls, tokens: Ints, options: Ints, units: Floats, reward: float, low: Floats, high: Floats
+    ) -> PatternSearch:
         """A search round one design."""
-        n = len(units)
+        n, spread = len(units), high - low
         zeros, nothing = np.zeros(n), (np.empty((0, n)), np.empty(0))
-        return cls(
-            tokens, units, STEP * spread, np.ones(n), zeros.astype(int), zeros, spread, *nothing, reward
-        )
+        moves = STEP * spread, np.ones(n), zeros.astype(int), zeros, spread
+        return cls(tokens, options, units, *moves, *nothing, reward)
 
     @property
     def generation_size(self) -> int:
@@ -159,8 +161,8 @@ def alone_with(kind: Any) -> Callable[[Counted, Floats, float, int], None]:
 
     def run(objective: Counted, start: Floats, reward: float, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        nothing = np.empty(0, np.int64)
-        going, best = kind.begin(nothing, start, reward, np.ones(len(start))), (reward, start)
+        nothing, limits = np.empty(0, np.int64), (np.zeros(len(start)), np.ones(len(start)))
+        going, best = kind.begin(nothing, nothing, start, reward, *limits), (reward, start)
         while objective.left:
             units = np.clip(going.propose(going.generation_size, rng), 0, 1)
             rewards = objective(units)
@@ -168,7 +170,7 @@ def alone_with(kind: Any) -> Callable[[Counted, Floats, float, int], None]:
             best = max(best, (float(rewards[top]), units[top]), key=lambda pair: pair[0])
             going = going.told(units, rewards)
             if going.done:
-                going = kind.begin(nothing, best[1], best[0], np.ones(len(start)))
+                going = kind.begin(nothing, nothing, best[1], best[0], *limits)
 
     return run
 
@@ -204,7 +206,7 @@ def of_task(task: Task, seed: int) -> tuple[Objective, Floats, float]:
 
     def objective(units: Floats) -> Floats:
         skeletons = start.select(np.zeros(len(units), np.int64))
-        whole = np.full(skeletons.tokens.shape, np.nan)
+        whole = np.full((len(units), *places.shape), np.nan)
         whole[:, places] = units
         return _rewards(task, fill(space, skeletons, whole)[0])
 

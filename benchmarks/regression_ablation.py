@@ -18,6 +18,7 @@ import regression
 from harness import Benchmark, Key, Record, gaps, main, markdown, signed_gap
 
 from discodso.disco.presets import preset
+from discodso.disco.settings import LearnerSettings
 from discodso.reproduce.regression_runs import run_problem
 
 DEFAULT = preset(refines=True)
@@ -32,6 +33,7 @@ ABLATION: dict[str, dict[str, Any]] = {
     "a network that never learns": {
         "method": replace(DEFAULT, learner=replace(DEFAULT.learner, learning_rate=0.0))
     },
+    "no network": {"method": replace(DEFAULT, network=None, learner=LearnerSettings())},
     "without niches": {"method": replace(DEFAULT, archive=replace(DEFAULT.archive, niche=0))},
     "paper": {"preset": "paper"},
 }

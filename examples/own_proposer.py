@@ -48,12 +48,12 @@ class Symmetric:
         """It remembers nothing."""
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Search with the proposer and without it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--budget", type=int, default=5000, help="objective calls")
     parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     default = preset("default", budget=options.budget)
     for name, method in (("with", replace(default, proposers=(Symmetric,))), ("without", default)):
         task = ladder_task(butterworth())

@@ -6,6 +6,7 @@ import job_schedule
 import ladder_filter
 import mirror_coating
 import numpy as np
+import own_proposer
 import pid_controller
 import pipeline
 import pytest
@@ -14,7 +15,7 @@ import stopping_distance
 import sympy
 
 from discodso import Design
-from discodso.testing import check_task
+from discodso.testing import check_proposer, check_task
 
 
 def test_the_ladder_is_simulated_right():
@@ -36,6 +37,14 @@ def test_a_small_search_finds_a_low_pass(tmp_path, capsys):
     assert reward > 0.6
     assert "elements" in capsys.readouterr().out
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_proposer_of_ones_own_is_sound_and_searches(capsys):
+    check_proposer(own_proposer.Symmetric, ladder_filter.ladder_task(ladder_filter.butterworth()).space)
+    own_proposer.main(["--budget", "300"])
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("with the proposer")
+    assert first.split(":")[1] != second.split(":")[1]
 
 
 def test_the_mirror_coating_is_a_sound_task(tmp_path, capsys):

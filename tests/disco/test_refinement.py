@@ -17,7 +17,7 @@ SEQUENCE = Space([Token("v", range=(0, 1)), Token("w", range=(1e-3, 1e3), scale=
 
 def first(count):
     tokens, options = np.zeros(count, np.int64), np.empty(0, np.int64)
-    return LocalSearch.begin(tokens, options, np.full(count, 0.5), -np.inf, np.ones(count))
+    return LocalSearch.begin(tokens, options, np.full(count, 0.5), -np.inf, np.zeros(count), np.ones(count))
 
 
 def minimised(count, objective, generations, seed=0):

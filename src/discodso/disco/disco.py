@@ -206,7 +206,8 @@ class DisCo:
         wanted = self.settings.task_refinement
         most = 0 if wanted is None else round(wanted.share * len(designs))
         rows: list[int] = []
-        valued = np.asarray(np.isfinite(designs.values).any(axis=1))
+        carries = np.flatnonzero(self.space.library.numeric.any(axis=1))
+        valued = np.asarray(np.isin(designs.tokens, carries).any(axis=1))
         skeletons, seen = designs.skeletons(), set()
         for row in np.argsort(-rewards, kind="stable").tolist():
             if len(rows) >= most or not np.isfinite(rewards[row]):
@@ -250,7 +251,9 @@ class DisCo:
         if not self._is_stuck():
             return metrics
         self._over_starts = self._over_starts.begin_anew()
+        warned = self._start.warned
         self._begin(self.restarts + 1)
+        self._start.warned = warned  # once in a run is enough
         return replace(metrics or Metrics(), restarted=True)
 
     def _note(self, best: float, calls: int) -> None:
@@ -330,7 +333,7 @@ class _Start:
         self._origins = Origins(10 * settings.batch_size)
         self._pool = Pool.empty(space)
         self._sources: Ints = np.empty(0, np.int64)  # of the designs in the pool
-        self._redrawn, self._warned = 0, False
+        self._redrawn, self.warned = 0, False
 
     def ask(self, count: int) -> DesignBatch:
         """Designs to evaluate again, those of the proposers, and what is left over from the network."""
@@ -393,8 +396,8 @@ class _Start:
 
     def _note_redrawn(self, found: Sample) -> None:
         """Count what was drawn again, and say so the first time that a rule ran into a dead end."""
-        if found.dead_end is not None and not self._warned:
-            self._warned = True
+        if found.dead_end is not None and not self.warned:
+            self.warned = True
             warnings.warn(f"{found.dead_end}. Such designs are drawn again.", DeadEndWarning, stacklevel=2)
         self._redrawn += found.redrawn
 
@@ -448,7 +451,7 @@ class _Start:
             "origins": State(self._origins.to_arrays()),
             "scheduler": State(data=self.scheduler.to_dict()),
             "random": State(data=generator_state(self._rng)),
-            "redrawn": State(data={"count": self._redrawn, "warned": self._warned}),
+            "redrawn": State(data={"count": self._redrawn, "warned": self.warned}),
         }
         if self.learner is not None:
             parts["learner"] = self.learner.state()
@@ -471,7 +474,7 @@ class _Start:
             raise ValueError("sources that are not as many as designs")
         self._origins.restore(state.part("origins").arrays)
         redrawn = state.part("redrawn").data
-        self._redrawn, self._warned = int(redrawn["count"]), bool(redrawn["warned"])
+        self._redrawn, self.warned = int(redrawn["count"]), bool(redrawn["warned"])
         self.scheduler = self.scheduler.with_dict(state.part("scheduler").data)
         if self.archive is not None:
             self.archive = self.archive.restored(self._space, state.part("archive"))

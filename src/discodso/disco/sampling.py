@@ -17,7 +17,8 @@ from discodso.space.prefix import Prefix
 from discodso.space.space import Options, Space
 
 _NOTHING = np.empty((0, 1))
-_ATTEMPTS = 200  # to draw a design again
+_ATTEMPTS, _AS_MANY = 40, 10  # to draw designs again; the first of them as many as are missing
+_AT_ONCE = 5000  # designs drawn in a later attempt, at most
 
 
 class Stepper(Protocol):
@@ -106,32 +107,41 @@ def sample(
     """Draw `size` designs, after scripts if there are any.
 
     A design that met a dead end of some rule, or does not meet a condition on finished designs, is drawn again
-    from the start, without its script. DeadEndError if that does not help.
+    from the start, without its script. If few designs keep the rules some may be there twice; DeadEndError if none
+    is found.
     """
     drawn = _drawn(space, stepper, size, rng, with_log_prob, scripts)
     good = _good(space, drawn)
     if good.all():
         return drawn.sample
-    missing, redrawn, dead_end = np.flatnonzero(~good), 0, drawn.sample.dead_end
-    parts, places = [drawn.sample.designs.select(good)], [np.flatnonzero(good)]
+    missing, dead_end = np.flatnonzero(~good), drawn.sample.dead_end
+    parts, places, redrawn = [drawn.sample.designs.select(good)], [np.flatnonzero(good)], len(missing)
     log_prob = drawn.sample.log_prob.copy()
-    for _ in range(_ATTEMPTS):
-        redrawn += len(missing)
-        drawn = _drawn(space, stepper, len(missing), rng, with_log_prob, None)
+    for attempt in range(_ATTEMPTS):
+        more = 2 ** max(0, attempt - _AS_MANY)  # where few designs pass many are drawn
+        count = max(len(missing), min(_AT_ONCE, more * len(missing)))
+        drawn = _drawn(space, stepper, count, rng, with_log_prob, None)
         dead_end, good = dead_end or drawn.sample.dead_end, _good(space, drawn)
-        log_prob[missing[good]] = drawn.sample.log_prob[good]
-        parts.append(drawn.sample.designs.select(good))
-        places.append(missing[good])
-        missing = missing[~good]
+        redrawn += count - int(good.sum())
+        found = np.flatnonzero(good)[: len(missing)]
+        taken, missing = missing[: len(found)], missing[len(found) :]
+        log_prob[taken] = drawn.sample.log_prob[found]
+        parts.append(drawn.sample.designs.select(found))
+        places.append(taken)
         if not len(missing):
-            order = np.argsort(np.concatenate(places))
-            whole = replace(DesignBatch.concatenate(parts).select(order), origin=space)
-            return Sample(whole, log_prob, redrawn, dead_end)
-    names = ", ".join(rule.name for rule in space.conditions)
-    fruitless = (
-        f"{_ATTEMPTS} designs in a row did not meet {names}; loosen it, or use a rule that looks ahead"
-    )
-    raise DeadEndError(dead_end or fruitless)
+            break
+    whole, at = DesignBatch.concatenate(parts), np.concatenate(places)
+    if not len(whole):
+        names = ", ".join(rule.name for rule in space.conditions)
+        fruitless = (
+            f"{redrawn} designs in a row did not meet {names}; loosen it, or use a rule that looks ahead"
+        )
+        raise DeadEndError(fruitless if names else dead_end)
+    if len(missing):  # those that were found stand for those that were not
+        again = np.arange(len(missing)) % len(whole)
+        log_prob[missing] = log_prob[at[again]]
+        whole, at = DesignBatch.concatenate((whole, whole.select(again))), np.concatenate((at, missing))
+    return Sample(replace(whole.select(np.argsort(at)), origin=space), log_prob, redrawn, dead_end)
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,24 @@
 
 A search works on units (see `skeletons`), so that bounds that depend on values before them hold whatever it tries.
 It begins at the best design of the archive with its skeleton, follows that design if others move it far, and is
-done when its steps are tiny or bring nothing. Every design that it proposes is an objective call like all others.
+done when its steps are tiny or bring nothing. A model of the rewards so far (`local_model`) chooses among its
+steps. Every design that it proposes is an objective call like all others.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from discodso.base.arrays import Floats, Ints
+from discodso.base.threads import one_blas_thread
 from discodso.disco.archive import Archive, Pool
+from discodso.disco.proposers.local_model import Model, local_model
 from discodso.disco.settings import RefinementSettings
 from discodso.space.design import DesignBatch
 from discodso.space.skeletons import fill, parameters, unit_limits, units_of
@@ -25,6 +29,12 @@ from discodso.space.state import State
 _FIRST_SCALE = 0.1  # of the first steps, in units
 _LEAST_SCALE = 1e-6  # a search with smaller steps is done
 _BETTER = 1e-9  # relative gain below which a generation is fruitless
+_CANDIDATES = 3  # for each design that the model chooses
+_UNSCREENED = 0.2  # share of designs that it does not choose
+_PARENTS = 5  # from which its optimum is approached
+_SHRUNK = tuple(0.8**k for k in range(15))  # steps on the way there, of 60 points each
+_MOST_KNOWN = 200  # designs that the model is fitted to
+_NUMBERS = ("scale", "best", "generations", "fruitless")  # all else of a search are arrays
 _FULL = 30  # values up to which the covariance is a matrix, else its diagonal
 
 
@@ -39,6 +49,8 @@ class LocalSearch:
         covariance: float[N, N] of the steps, or its diagonal float[N].
         path, scale_path: float[N], the ways that the mean went lately, for covariance and scale.
         units, rewards: float[M, N] and float[M], told, not yet a whole generation.
+        past, past_rewards: likewise, the last ones with finite rewards, for the model.
+        low, high: float[N], limits of the units.
         best: highest reward known of the skeleton.
         generations, fruitless: all of them, and the last ones without a better design.
     """
@@ -52,17 +64,40 @@ class LocalSearch:
     scale_path: Floats
     units: Floats
     rewards: Floats
+    past: Floats
+    past_rewards: Floats
+    low: Floats
+    high: Floats
     best: float
     generations: int = 0
     fruitless: int = 0
 
     @classmethod
-    def begin(cls, tokens: Ints, options: Ints, units: Floats, reward: float, spread: Floats) -> LocalSearch:
-        """A search round one design; `spread` float[N] is 1 for bounded units, larger for large numbers."""
+    def begin(
+        cls, tokens: Ints, options: Ints, units: Floats, reward: float, low: Floats, high: Floats
+    ) -> LocalSearch:
+        """A search round one design, within limits float[N] of its units; where they are infinite the first steps
+        are longer for large numbers."""
         count = len(units)
+        spread = np.where(np.isfinite(high - low), 1.0, 1.0 + np.abs(units))
         covariance = np.diag(spread**2) if count <= _FULL else spread**2
-        zeros, nothing = np.zeros(count), (np.empty((0, count)), np.empty(0))
-        return cls(tokens, options, units, _FIRST_SCALE, covariance, zeros, zeros, *nothing, reward)
+        good = math.isfinite(reward)
+        return cls(
+            tokens=tokens,
+            options=options,
+            mean=units,
+            scale=_FIRST_SCALE,
+            covariance=covariance,
+            path=np.zeros(count),
+            scale_path=np.zeros(count),
+            units=np.empty((0, count)),
+            rewards=np.empty(0),
+            past=units[None][:good],
+            past_rewards=np.array([reward])[:good],
+            low=low,
+            high=high,
+            best=reward,
+        )
 
     @property
     def key(self) -> bytes:
@@ -82,23 +117,72 @@ class LocalSearch:
         return tiny or self.fruitless > 10 + 3 * len(self.mean)
 
     def propose(self, count: int, rng: np.random.Generator) -> Floats:
-        """units[count, N] of new designs; bounds are not looked at."""
-        axes, lengths = _axes(self.covariance)
-        steps = rng.standard_normal((count, len(self.mean))) * lengths
-        proposed: Floats = self.mean + self.scale * (steps if axes is None else steps @ axes.T)
+        """units[count, N] of new designs. As soon as there is a model it chooses from several times as many, and
+        the last one is where it expects most."""
+        model = self._model()
+        if model is None:
+            return self._drawn(count, rng)
+        drawn = self._drawn(_CANDIDATES * count, rng)
+        expected = model(drawn)
+        top = drawn[np.argsort(-expected, kind="stable")[:_PARENTS]]
+        expected[: int(_UNSCREENED * count + rng.random())] = np.inf
+        proposed: Floats = drawn[np.argsort(-expected, kind="stable")[:count]]
+        for shrunk in _SHRUNK:
+            moved = self._drawn(60, rng, shrunk, top[rng.integers(len(top), size=60)])
+            tried = np.concatenate((top, moved))
+            top = tried[np.argsort(-model(tried), kind="stable")[:_PARENTS]]
+        proposed[-1] = top[0]
         return proposed
+
+    def _drawn(
+        self, count: int, rng: np.random.Generator, shrunk: float = 1.0, centre: Floats | None = None
+    ) -> Floats:
+        """units[count, N], normal round a centre, within the limits."""
+        axes, lengths = self._axes
+        steps = rng.standard_normal((count, len(self.mean))) * lengths
+        steps = steps if axes is None else steps @ axes.T
+        drawn: Floats = (self.mean if centre is None else centre) + shrunk * self.scale * steps
+        return np.clip(drawn, self.low, self.high)
+
+    def _model(self) -> Model | None:
+        """Expected rewards by units, None while few are known."""
+        if len(self.past) < len(self.mean) + 4:
+            return None
+        fitted = local_model(self._white(self.past), self.past_rewards)
+        return None if fitted is None else lambda units: fitted(self._white(units))
+
+    def _white(self, units: Floats) -> Floats:
+        """Units[M, N] as steps from the mean, in directions and lengths in which all are alike."""
+        white: Floats = self._whitened(units - self.mean) / self.scale
+        return white
+
+    @cached_property
+    def _axes(self) -> tuple[Floats | None, Floats]:
+        """Principal axes of the steps, None for those of the coordinates, and lengths along them."""
+        if self.covariance.ndim == 1:
+            return None, np.sqrt(self.covariance)
+        squares, axes = np.linalg.eigh(self.covariance)
+        return axes, np.sqrt(np.maximum(squares, 1e-12 * squares[-1]))
+
+    def _whitened(self, steps: Floats) -> Floats:
+        axes, lengths = self._axes
+        white: Floats = steps / lengths if axes is None else (steps @ axes / lengths) @ axes.T
+        return white
 
     def distance(self, units: Floats) -> float:
         """How far a design is from the mean, in steps; about sqrt(N) for those that it proposes."""
-        return float(np.linalg.norm(_whitened(self.covariance, units - self.mean))) / self.scale
+        return float(np.linalg.norm(self._white(units)))
 
     def told(self, units: Floats, rewards: Floats) -> LocalSearch:
         """After units[M, N] with rewards[M], those not finite being failed; whole generations make steps."""
-        failed = ~np.isfinite(rewards)
+        good = np.isfinite(rewards)
+        most = min(20 + 8 * len(self.mean), _MOST_KNOWN)
         search = replace(
             self,
             units=np.concatenate((self.units, units)),
-            rewards=np.concatenate((self.rewards, np.where(failed, -np.inf, rewards))),
+            rewards=np.concatenate((self.rewards, np.where(good, rewards, -np.inf))),
+            past=np.concatenate((self.past, units[good]))[-most:],
+            past_rewards=np.concatenate((self.past_rewards, rewards[good]))[-most:],
         )
         return search._step() if len(search.rewards) >= self.generation_size else search
 
@@ -123,7 +207,7 @@ class LocalSearch:
         move = w @ steps
         usual = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))  # mean length of a standard normal step
         scale_path = (1 - c_scale) * self.scale_path
-        scale_path = scale_path + math.sqrt(c_scale * (2 - c_scale) * mass) * _whitened(self.covariance, move)
+        scale_path = scale_path + math.sqrt(c_scale * (2 - c_scale) * mass) * self._whitened(move)
         length, generations = float(np.linalg.norm(scale_path)), self.generations + 1
         settled = length / math.sqrt(1 - (1 - c_scale) ** (2 * generations)) < (1.4 + 2 / (n + 1)) * usual
         path = (1 - c_path) * self.path + settled * math.sqrt(c_path * (2 - c_path) * mass) * move
@@ -149,39 +233,23 @@ class LocalSearch:
     def _limited(self, steps: Floats) -> Floats:
         """Steps no longer than the search's own might be: designs may come late, or from elsewhere."""
         n = len(self.mean)
-        lengths = np.linalg.norm(_whitened(self.covariance, steps), axis=1)
+        lengths = np.linalg.norm(self._whitened(steps), axis=1)
         most = math.sqrt(n) + 2 * n / (n + 2)
         limited: Floats = steps * np.minimum(1.0, most / np.maximum(lengths, 1e-300))[:, None]
         return limited
 
     def to_state(self) -> State:
         """For a checkpoint."""
-        names = ("tokens", "options", "mean", "covariance", "path", "scale_path", "units", "rewards")
+        names = [f.name for f in fields(self) if f.name not in _NUMBERS]
         arrays = {name: np.array(getattr(self, name)) for name in names}
-        arrays["numbers"] = np.array([self.scale, self.best])
-        return State(arrays, {"generations": self.generations, "fruitless": self.fruitless})
+        return State(arrays | {"numbers": np.array([float(getattr(self, name)) for name in _NUMBERS])})
 
     @classmethod
     def of_state(cls, state: State) -> LocalSearch:
         """Inverse of `to_state`."""
         arrays: dict[str, Any] = {name: array.copy() for name, array in state.arrays.items()}
-        scale, best = arrays.pop("numbers").tolist()
-        return cls(**arrays, scale=scale, best=best, **state.data)
-
-
-def _axes(covariance: Floats) -> tuple[Floats | None, Floats]:
-    """Principal axes, None for those of the coordinates, and the lengths of steps along them."""
-    if covariance.ndim == 1:
-        return None, np.sqrt(covariance)
-    squares, axes = np.linalg.eigh(covariance)
-    return axes, np.sqrt(np.maximum(squares, 1e-12 * squares[-1]))
-
-
-def _whitened(covariance: Floats, steps: Floats) -> Floats:
-    """Steps[..., N] in directions and lengths in which all are alike."""
-    axes, lengths = _axes(covariance)
-    white: Floats = steps / lengths if axes is None else (steps @ axes / lengths) @ axes.T
-    return white
+        scale, best, generations, fruitless = arrays.pop("numbers").tolist()
+        return cls(**arrays, scale=scale, best=best, generations=int(generations), fruitless=int(fruitless))
 
 
 class Refinement:
@@ -197,7 +265,8 @@ class Refinement:
 
     def propose(self, archive: Archive, count: int, rng: np.random.Generator) -> DesignBatch:
         """At most so many designs."""
-        self._searches, designs = self._searches.ask(self._space, archive.members, count, rng)
+        with one_blas_thread():
+            self._searches, designs = self._searches.ask(self._space, archive.members, count, rng)
         return designs
 
     def learn(self, told: Pool, archive: Archive) -> None:
@@ -290,8 +359,7 @@ def _begin(space: Space, elite: Pool) -> LocalSearch:
         options = elite.designs.option_numbers()[0, :count]
     units = _own_units(space, elite)
     low, high = (ends[tokens][parameters(space, tokens)] for ends in unit_limits(space))
-    spread = np.where(np.isfinite(high - low), 1.0, 1.0 + np.abs(units))
-    return LocalSearch.begin(tokens.copy(), options, units, float(elite.rewards[0]), spread)
+    return LocalSearch.begin(tokens.copy(), options, units, float(elite.rewards[0]), low, high)
 
 
 def _own_units(space: Space, elite: Pool) -> Floats:
@@ -317,7 +385,6 @@ def _designs(space: Space, elite: DesignBatch, proposed: Floats) -> DesignBatch:
     skeletons = elite.select(np.zeros(len(proposed), np.int64))
     own = parameters(space, elite.tokens[0])
     units = np.full((len(skeletons), *own.shape), np.nan)
-    low, high = (ends[elite.tokens[0]][own] for ends in unit_limits(space))
-    units[:, own] = np.clip(proposed, low, high)
+    units[:, own] = proposed
     designs, feasible = fill(space, skeletons, units)
     return designs.select(feasible)

@@ -1,0 +1,57 @@
+"""A model of the rewards of one skeleton near the place where it is searched: a Gaussian process over its numbers.
+
+Points come whitened, so that all directions are alike to the search. Targets are normal scores of ranks. The prior
+variance, the length of the kernel and the noise have the highest marginal likelihood; long lengths let the process
+be a parabola.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_solve, cholesky
+
+from discodso.base.arrays import Floats
+from discodso.disco.screen import normal_scores
+
+_LENGTHS = (1.0, 2.0, 4.0, 8.0)  # in steps of the search
+_NOISES = (1e-6, 1e-3, 1e-1)  # as shares of the prior variance
+
+Model = Callable[[Floats], Floats]  # points float[M, N] to expected scores float[M]
+
+
+def local_model(points: Floats, rewards: Floats) -> Model | None:
+    """Fit points[M, N] with their rewards[M]; None if no process fits."""
+    size = math.sqrt(points.shape[1])
+    own, targets = points / size, normal_scores(rewards)
+    distances = _distances(own, own)
+    best, chosen = -np.inf, None
+    for length in _LENGTHS:
+        kernel = np.exp(-distances / (2 * length**2))
+        for noise in _NOISES:
+            try:
+                factor = cholesky(kernel + (noise + 1e-8) * np.eye(len(own)), lower=True)
+            except LinAlgError:
+                continue
+            weights = cho_solve((factor, True), targets)
+            variance = max(float(targets @ weights) / len(own), 1e-300)
+            likelihood = -0.5 * len(own) * math.log(variance) - float(np.log(np.diag(factor)).sum())
+            if likelihood > best:
+                best, chosen = likelihood, (length, weights)
+    if chosen is None:
+        return None
+    length, weights = chosen
+
+    def expected(others: Floats) -> Floats:
+        found: Floats = np.exp(-_distances(others / size, own) / (2 * length**2)) @ weights
+        return found
+
+    return expected
+
+
+def _distances(one: Floats, other: Floats) -> Floats:
+    """float[N, M], squared."""
+    squares: Floats = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * one @ other.T
+    return np.maximum(squares, 0.0)
