@@ -16,12 +16,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discodso import Design, DisCoRegressor
 from discodso.base.errors import DeclarationError
-from discodso.tasks.regression.constants_fit import fit_constants
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.front import FrontPoint, undominated
 from discodso.tasks.regression.model_choice import choose_by_rule, widened
 from discodso.tasks.regression.operators import Operator
-from discodso.tasks.regression.prune import prune, shorter
+from discodso.tasks.regression.prune import fit_constants, prune, shorter
 
 
 @parametrize_with_checks([DisCoRegressor(budget=1000, random_state=0)])

@@ -8,6 +8,8 @@ stands in, because loops whose input and output are surely apart become vector c
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -17,7 +19,27 @@ from discodso.tasks.regression._vector_math import OPTIONS
 from discodso.tasks.regression.operators import INPUT, VALUE
 
 BLOCK = 128
-SQUARED, ABSOLUTE, SCALED = range(3)  # kinds of errors
+
+
+class Programs(NamedTuple):
+    tokens: Ints  # [B, T]
+    values: Floats  # [B, T]
+    lengths: Ints  # [B]
+    code: Ints  # [K], of every token of the library
+    operand: Floats  # [K]
+
+
+class Data(NamedTuple):
+    columns: Floats  # [d, n], X transposed
+    target: Floats  # [n]
+    weights: Floats  # [n]
+
+
+class Memory(NamedTuple):
+    buffer: Floats  # [inputs and stack, BLOCK]
+    work: Floats  # [3, BLOCK], for functions
+    stack: Ints
+    inputs: int
 
 
 @njit(**OPTIONS)
@@ -77,24 +99,31 @@ def unary(code: int, a: Floats, out: Floats, work: Floats, count: int) -> None:
 
 
 @njit(**OPTIONS)
-def run(
-    tokens: Ints,
-    values: Floats,
-    length: int,
-    code: Ints,
-    operand: Floats,
-    inputs: int,
-    buffer: Floats,
-    work: Floats,
-    stack: Ints,
-    count: int,
-) -> int:
-    """Evaluate one expression on the block whose inputs stand in the buffer; returns the row of the result."""
+def memory(columns: Floats, size: int) -> Memory:
+    """For expressions of up to `size` tokens."""
+    inputs = columns.shape[0]
+    buffer = np.empty((inputs + 2 * size + 2, BLOCK))
+    return Memory(buffer, np.empty((3, BLOCK)), np.empty(size + 1, np.int64), inputs)
+
+
+@njit(**OPTIONS)
+def load(columns: Floats, start: int, memory: Memory) -> int:
+    """Put the block of rows from `start` on into the buffer; returns how many they are."""
+    count: int = min(BLOCK, columns.shape[1] - start)
+    memory.buffer[: memory.inputs, :count] = columns[:, start : start + count]
+    return count
+
+
+@njit(**OPTIONS)
+def run(programs: Programs, b: int, memory: Memory, count: int) -> Floats:
+    """Evaluate expression b on the block whose inputs stand in the buffer; returns the row of the result."""
+    tokens, values, code, operand = programs.tokens[b], programs.values[b], programs.code, programs.operand
+    buffer, work, stack, inputs = memory
     top = 0
-    for position in range(length - 1, -1, -1):
+    for position in range(programs.lengths[b] - 1, -1, -1):
         token = tokens[position]
         kind = code[token]
-        if kind == INPUT:  # an input
+        if kind == INPUT:
             stack[top] = int(operand[token])
             top += 1
         elif kind >= VALUE:  # a value of its own, or a literal
@@ -118,72 +147,41 @@ def run(
             row += first == row
             unary(kind, buffer[first], buffer[row], work, count)
             stack[top - 1] = row
-    return int(stack[0])
+    result: Floats = buffer[stack[0]]
+    return result
 
 
 @njit(**OPTIONS)
-def memory(columns: Floats, size: int) -> tuple[Floats, Floats, Ints]:
-    """What `run` works in, for expressions of up to `size` tokens: buffer, work and stack."""
-    inputs = columns.shape[0]
-    return np.empty((inputs + 2 * size + 2, BLOCK)), np.empty((3, BLOCK)), np.empty(size + 1, np.int64)
+def predict(programs: Programs, columns: Floats, predictions: Floats) -> None:
+    """predictions[B, n] of B expressions on n rows."""
+    room = memory(columns, programs.tokens.shape[1])
+    for start in range(0, columns.shape[1], BLOCK):
+        count = load(columns, start, room)
+        for b in range(len(programs.lengths)):
+            predictions[b, start : start + count] = run(programs, b, room, count)[:count]
 
 
 @njit(**OPTIONS)
-def predict(
-    tokens: Ints,
-    values: Floats,
-    lengths: Ints,
-    code: Ints,
-    operand: Floats,
-    columns: Floats,
-    predictions: Floats,
-) -> None:
-    """predictions[B, n] of B expressions on n rows; columns is X transposed, [d, n]."""
-    inputs, rows = columns.shape
-    buffer, work, stack = memory(columns, tokens.shape[1])
-    for start in range(0, rows, BLOCK):
-        count = min(BLOCK, rows - start)
-        buffer[:inputs, :count] = columns[:, start : start + count]
-        for b in range(tokens.shape[0]):
-            row = run(tokens[b], values[b], lengths[b], code, operand, inputs, buffer, work, stack, count)
-            predictions[b, start : start + count] = buffer[row, :count]
+def errors(programs: Programs, data: Data, absolute: bool, scaled: bool, result: Floats) -> None:
+    """result[B]: weighted sums of squared or absolute errors, infinite where a prediction is not finite.
 
-
-@njit(**OPTIONS)
-def errors(
-    tokens: Ints,
-    values: Floats,
-    lengths: Ints,
-    code: Ints,
-    operand: Floats,
-    columns: Floats,
-    target: Floats,
-    weights: Floats,
-    kind: int,
-    result: Floats,
-) -> None:
-    """result[B]: weighted sum of errors of this kind, infinity where a prediction is not finite.
-
-    If SCALED it is the mean squared error of the best a + b f for each expression f; the target then has the
+    If scaled it is the mean squared error of the best a + b f for each expression f; the target then has the
     weighted mean 0, and the weights sum to 1. Its sums are taken of f less its first value, so that a large offset
     does not eat the digits. An expression that has failed on one block is not evaluated on the next.
     """
-    inputs, rows = columns.shape
-    buffer, work, stack = memory(columns, tokens.shape[1])
+    room = memory(data.columns, programs.tokens.shape[1])
     # For each expression its first value, and sums of g, g^2 and g times the target.
-    sums = np.zeros((4, tokens.shape[0] if kind == SCALED else 0))
+    sums = np.zeros((4, len(result) if scaled else 0))
     result[:] = 0.0
-    for start in range(0, rows, BLOCK):
-        count = min(BLOCK, rows - start)
-        buffer[:inputs, :count] = columns[:, start : start + count]
-        y, w = target[start : start + count], weights[start : start + count]
-        for b in range(tokens.shape[0]):
+    for start in range(0, len(data.target), BLOCK):
+        count = load(data.columns, start, room)
+        y, w = data.target[start : start + count], data.weights[start : start + count]
+        for b in range(len(result)):
             if result[b] == np.inf:
                 continue
-            row = run(tokens[b], values[b], lengths[b], code, operand, inputs, buffer, work, stack, count)
-            predicted = buffer[row]
+            predicted = run(programs, b, room, count)
             check = 0.0  # becomes NaN if any prediction is not finite, whatever its weight
-            if kind == SCALED:
+            if scaled:
                 if start == 0:
                     sums[0, b] = predicted[0]
                 first, one, two, three = sums[0, b], 0.0, 0.0, 0.0
@@ -202,17 +200,17 @@ def errors(
                 total = 0.0
                 for j in range(count):
                     difference = predicted[j] - y[j]
-                    size = abs(difference) if kind == ABSOLUTE else difference * difference
+                    size = abs(difference) if absolute else difference * difference
                     total += w[j] * size
                     check += 0.0 * predicted[j]
                 total += check
                 result[b] = result[b] + total if abs(total) < np.inf else np.inf
-    if kind != SCALED:
+    if not scaled:
         return
     variance = 0.0
-    for j in range(rows):
-        variance += weights[j] * target[j] * target[j]
-    for b in range(tokens.shape[0]):
+    for j in range(len(data.target)):
+        variance += data.weights[j] * data.target[j] * data.target[j]
+    for b in range(len(result)):
         if result[b] == 0.0:
             spread = sums[2, b] - sums[1, b] * sums[1, b]
             explained = sums[3, b] * sums[3, b] / spread if spread > 1e-14 * sums[2, b] else 0.0

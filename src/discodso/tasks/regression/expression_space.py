@@ -24,9 +24,12 @@ from discodso.space.constraints import (
 from discodso.space.design import DesignBatch
 from discodso.space.space import Space
 from discodso.space.tokens import Token, Tree
+from discodso.tasks.regression import _evaluator_kernels as kernels
+from discodso.tasks.regression._evaluator_kernels import Data
+from discodso.tasks.regression._refine_kernels import levenberg_marquardt
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import CONST, literal_value
-from discodso.tasks.regression.losses import nmse_reward, weighted_variance
+from discodso.tasks.regression.losses import nmse_reward, scaled_error, weighted_variance
 from discodso.tasks.regression.operators import Operator, operators_named
 from discodso.tasks.regression.options import METRICS, MetricName, is_squared
 
@@ -164,19 +167,57 @@ class Fit:
         """Weighted variance of the target; 1 if the target is constant."""
         return weighted_variance(self.target, self.weights)
 
+    @property
+    def _data(self) -> Data:
+        target = self.target - self.weights @ self.target if self.scaled else self.target
+        return Data(self.columns, target, self.weights)
+
     def __call__(self, designs: DesignBatch) -> Floats:
         """Rewards; higher is better."""
-        if callable(self.metric):
-            return self._by_own_metric(designs, self.metric)
-        data = designs, self.columns, self.target, self.weights
-        absolute = self.metric == "mae"
-        errors = self.program.errors(*data, absolute=absolute, scaled=self.scaled, threads=self.threads)
-        return self.reward_of(errors)
+        if not callable(self.metric):
+            return self.reward_of(self.errors(designs))
+        predictions = self.program.predict(designs, self.columns, self.threads)
+        rewards = np.full(len(designs), -np.inf)
+        for row in np.flatnonzero(np.isfinite(predictions).all(axis=1)).tolist():
+            rewards[row] = self.metric(self.target, predictions[row], self.weights)
+        return rewards
 
-    def refine(self, designs: DesignBatch, allowed: Ints) -> Refined:
-        """Least squares over the constants; see `Task.refine`. For metrics of the squared error."""
-        data = designs, self.columns, self.target, self.weights, allowed
-        values, errors, calls = self.program.refine(*data, scaled=self.scaled, threads=self.threads)
+    def errors(self, designs: DesignBatch) -> Floats:
+        """float[B], sum of weights times squared (or absolute) errors; infinite if a prediction is not finite."""
+        data, absolute = self._data, self.metric == "mae"
+        if not self.program.has_own(designs).any():
+            totals = np.empty(len(designs))
+            self.program.in_parts(
+                lambda own, rows: kernels.errors(own, data, absolute, self.scaled, totals[rows]),
+                designs,
+                self.threads,
+            )
+            return totals
+        predictions = self.program.predict(designs, self.columns, self.threads)
+        if self.scaled:
+            return np.array([scaled_error(f, data.target, self.weights) for f in predictions])
+        with np.errstate(all="ignore"):
+            difference = predictions - self.target
+            totals = (np.abs(difference) if absolute else difference**2) @ self.weights
+        totals[~(np.isfinite(predictions).all(axis=1) & np.isfinite(totals))] = np.inf
+        return totals
+
+    def refine(self, designs: DesignBatch, allowed: Ints, least_gain: float = 1e-3) -> Refined:
+        """Least squares over the constants, within their range, by Levenberg-Marquardt; see `Task.refine`.
+
+        For metrics of the squared error. One call is counted for every evaluation of the residuals, and one for
+        every Jacobian. Expressions with operators of one's own stay as they are.
+        """
+        values, errors = np.array(designs.values), np.empty(len(designs))
+        calls = np.zeros(len(designs), np.int64)
+        allowed = np.where(self.program.has_own(designs), 0, allowed)
+        ranges = [token.range for token in self.program.library.tokens if token.range is not None]
+        how = self._data, self.scaled, (ranges or [(0.0, 0.0)])[0]
+
+        def fit(own: kernels.Programs, rows: slice) -> None:
+            levenberg_marquardt(own, *how, allowed[rows], least_gain, errors[rows], calls[rows])
+
+        self.program.in_parts(fit, designs, self.threads, values)
         return Refined(replace(designs, values=values), self.reward_of(errors), calls)
 
     def reward_of(self, errors: Floats) -> Floats:
@@ -188,15 +229,6 @@ class Fit:
         if self.metric == "r2":
             return np.maximum(1.0 - scaled, -1.0)
         return 1.0 / (1.0 + (np.sqrt(scaled) if self.metric == "nrmse" else scaled))
-
-    def _by_own_metric(
-        self, designs: DesignBatch, metric: Callable[[Floats, Floats, Floats], float]
-    ) -> Floats:
-        predictions = self.program.predict(designs, self.columns, self.threads)
-        rewards = np.full(len(designs), -np.inf)
-        for row in np.flatnonzero(np.isfinite(predictions).all(axis=1)).tolist():
-            rewards[row] = metric(self.target, predictions[row], self.weights)
-        return rewards
 
 
 def regression_task(

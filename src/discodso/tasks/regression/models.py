@@ -11,7 +11,6 @@ import numpy as np
 
 from discodso.base.arrays import Floats
 from discodso.space.design import Design
-from discodso.tasks.regression.constants_fit import fit_constants
 from discodso.tasks.regression.data import GivenData, Rows
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.front import FrontKeeper, FrontPoint, as_rows, undominated
@@ -22,7 +21,7 @@ from discodso.tasks.regression.model_choice import (
     marked_finite,
     with_leave_one_out_error,
 )
-from discodso.tasks.regression.prune import prune
+from discodso.tasks.regression.prune import fit_constants, prune
 from discodso.tasks.regression.rewriting import rewritten
 
 Loss = Callable[[Expression, Floats, Floats, Floats], float]
