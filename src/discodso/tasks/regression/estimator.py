@@ -142,7 +142,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def plot_front(self, path: str | Path | None = None) -> figures.Plot:
         """The accuracy-complexity front; written as SVG, PDF or PNG where a path is given."""
         check_is_fitted(self)
-        plot = figures.front(*front_columns(self.front_points_, self.expression_))
+        plot = figures.front(*front_columns(self.front_rows_))
         return plot if path is None else plot.save(path)
 
     def plot_fit(self, X: Any, y: Any, path: str | Path | None = None) -> figures.Plot:

@@ -16,6 +16,9 @@ from discodso.tasks.regression import _evaluator_kernels as kernels
 from discodso.tasks.regression._refine_kernels import jacobian as jacobian_kernel
 from discodso.tasks.regression.expression import CONST, Expression, input_index, literal_value
 from discodso.tasks.regression.operators import INPUT, LITERAL, NO_CODE, OPERATORS, VALUE, Operator
+from discodso.tasks.regression.options import REALS, Range
+
+_BY_CODE = {operator.code: operator for operator in OPERATORS.values()}
 
 
 @dataclass(frozen=True)
@@ -25,34 +28,32 @@ class Program:
     Attributes:
         code: int[K], operator codes, and what kind of leaf.
         operand: float[K], index of an input or value of a literal.
-        operators: by token id.
-        own: those without a code, which are the user's.
+        own: operators without a code, by token id.
     """
 
     library: Library
     code: Ints
     operand: Floats
-    operators: dict[int, Operator]
     own: dict[int, Operator]
 
     @classmethod
     def of(cls, library: Library, operators: tuple[Operator, ...] = ()) -> Program:
         """Translate a library; `operators` are those of one's own."""
         known = {**OPERATORS, **{operator.name: operator for operator in operators}}
-        found = {k: known[name] for k, name in enumerate(library.names) if name in known}
         code, operand = np.full(len(library), LITERAL), np.zeros(len(library))
+        own: dict[int, Operator] = {}
         for k, name in enumerate(library.names):
             index = input_index(name)
-            if k in found:
-                code[k] = found[k].code
+            if name in known:
+                code[k] = known[name].code
+                own |= {k: known[name]} if code[k] == NO_CODE else {}
             elif index is not None:
                 code[k], operand[k] = INPUT, index
             elif name == CONST:
                 code[k] = VALUE
             else:
                 operand[k] = literal_value(name)
-        own = {k: operator for k, operator in found.items() if operator.code == NO_CODE}
-        return cls(library, code, operand, found, own)
+        return cls(library, code, operand, own)
 
     def predict(self, designs: DesignBatch, columns: Floats, threads: int = 1) -> Floats:
         """float[B, n] on columns[d, n], which is X transposed and contiguous."""
@@ -101,8 +102,8 @@ class Program:
         stack: list[Floats] = []
         for position in range(int(designs.lengths[row]) - 1, -1, -1):
             token = int(designs.tokens[row, position])
-            if token in self.operators:
-                operator = self.operators[token]
+            operator = self.own.get(token) or _BY_CODE.get(int(self.code[token]))
+            if operator is not None:
                 stack.append(operator.function(*[stack.pop() for _ in range(operator.arity)]))
             elif self.code[token] == INPUT:
                 stack.append(columns[int(self.operand[token])])
@@ -112,9 +113,7 @@ class Program:
         return stack[0]
 
 
-def compiled(
-    expression: Expression, const_range: tuple[float, float] = (-np.inf, np.inf)
-) -> tuple[Program, DesignBatch]:
+def compiled(expression: Expression, const_range: Range = REALS) -> tuple[Program, DesignBatch]:
     """One expression as the evaluator reads it: a program, and a batch of one design."""
     names = dict.fromkeys(expression.design.tokens)
     arity = {name: o.arity if (o := expression.operator(name)) else 0 for name in names}

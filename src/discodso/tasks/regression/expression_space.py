@@ -31,7 +31,7 @@ from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import CONST, literal_value
 from discodso.tasks.regression.losses import nmse_reward, scaled_error, weighted_variance
 from discodso.tasks.regression.operators import Operator, operators_named
-from discodso.tasks.regression.options import METRICS, MetricName, is_squared
+from discodso.tasks.regression.options import METRICS, REALS, MetricName, Range, is_squared
 
 DEFAULT_LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", CONST)
 TRIGONOMETRIC = ("sin", "cos", "tan")
@@ -57,7 +57,7 @@ class RegressionSpace:
     library: tuple[str | Operator, ...] = DEFAULT_LIBRARY
     min_length: int = 4
     max_length: int = 32
-    const_range: tuple[float, float] = (-math.inf, math.inf)
+    const_range: Range = REALS
     trigonometry: bool = True
     need_input: bool = False
     no_constant_subtrees: bool = False

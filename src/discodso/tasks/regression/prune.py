@@ -12,10 +12,12 @@ from scipy import optimize
 
 from discodso.base.arrays import Floats
 from discodso.space.design import Design, Part
+from discodso.tasks.regression.data import Rows
 from discodso.tasks.regression.evaluator import compiled
 from discodso.tasks.regression.expression import CONST, Expression
 from discodso.tasks.regression.expression_space import Fit
 from discodso.tasks.regression.losses import scaled_error, squared_loss
+from discodso.tasks.regression.options import REALS, Range
 
 _TRIED_WITH_FIT = 6
 
@@ -33,9 +35,8 @@ def shorter(expression: Expression) -> Iterator[Expression]:
             pieces.append(items[child : ends[child]])
             child = ends[child]
         for piece in pieces:
-            kept = [*items[:start], *piece, *items[end:]]
-            names, values = zip(*kept, strict=True)
-            yield Expression(Design(names, values), expression.columns, expression.operators)
+            names, values = zip(*items[:start], *piece, *items[end:], strict=True)
+            yield replace(expression, design=Design(names, values))
 
 
 def _ends(expression: Expression) -> list[int]:
@@ -52,10 +53,8 @@ def _ends(expression: Expression) -> list[int]:
 
 def prune(
     expression: Expression,
-    X: Floats,
-    y: Floats,
-    weights: Floats,
-    const_range: tuple[float, float] = (-np.inf, np.inf),
+    rows: Rows,
+    const_range: Range = REALS,
     max_calls: int = 10_000,
     most: float = np.inf,
 ) -> tuple[list[Expression], int]:
@@ -63,9 +62,10 @@ def prune(
 
     It ends when the error is more than `most` times what it was.
     """
+    X, y, weights = rows
     stages: list[Expression] = []
     calls = 0
-    limit = most * squared_loss(expression, X, y, weights) + 1e-300 if np.isfinite(most) else np.inf
+    limit = most * squared_loss(expression, *rows) + 1e-300 if np.isfinite(most) else np.inf
     while len(expression) > 3:
         rated = []
         for cut in shorter(expression):
@@ -74,19 +74,17 @@ def prune(
             calls += 1
             # After the best line through its predictions: a guess of what a fit of the constants will give.
             rated.append((scaled_error(cut(X), y, weights), len(cut), cut))
-        best: tuple[float, Expression] | None = None
+        found: list[tuple[float, Expression]] = []
         for _, _, cut in sorted(rated, key=lambda entry: entry[:2])[:_TRIED_WITH_FIT]:
-            allowed = max(0, min(40, max_calls - calls - 1))
-            fitted, used = fit_constants(cut, X, y, weights, const_range, allowed)
+            fitted, used = fit_constants(cut, rows, const_range, max(0, min(40, max_calls - calls - 1)))
             calls += used
-            loss = squared_loss(fitted, X, y, weights)
-            if np.isfinite(loss) and (best is None or loss < best[0]):
-                best = (loss, fitted)
-        if best is None:
+            found.append((squared_loss(fitted, *rows), fitted))
+        loss, best = min(found, key=lambda entry: entry[0])
+        if not np.isfinite(loss):
             break
-        expression = best[1]
-        stages.append(expression)
-        if best[0] > limit:
+        stages.append(best)
+        expression = best
+        if loss > limit:
             break
     return stages, calls
 
@@ -96,12 +94,7 @@ class _EnoughError(Exception):
 
 
 def fit_constants(
-    expression: Expression,
-    X: Floats,
-    y: Floats,
-    weights: Floats,
-    const_range: tuple[float, float] = (-np.inf, np.inf),
-    max_calls: int = 200,
+    expression: Expression, rows: Rows, const_range: Range = REALS, max_calls: int = 200
 ) -> tuple[Expression, int]:
     """Least squares from where the constants are; the result never fits worse. The weights sum to 1.
 
@@ -111,7 +104,8 @@ def fit_constants(
     if not len(expression.constants) or max_calls < 1:
         return expression, 0
     if expression.operators:
-        return _by_differences(expression, X, y, weights, const_range, max_calls)
+        return _by_differences(expression, rows, const_range, max_calls)
+    X, y, weights = rows
     program, batch = compiled(expression, const_range)
     columns = np.ascontiguousarray(np.asarray(X, dtype=np.float64).T)
     fitted = Fit(program, columns, y, weights).refine(batch, np.array([max_calls]), least_gain=1e-9)
@@ -119,13 +113,9 @@ def fit_constants(
 
 
 def _by_differences(
-    expression: Expression,
-    X: Floats,
-    y: Floats,
-    weights: Floats,
-    const_range: tuple[float, float],
-    max_calls: int,
+    expression: Expression, rows: Rows, const_range: Range, max_calls: int
 ) -> tuple[Expression, int]:
+    X, y, weights = rows
     calls, root = 0, np.sqrt(weights)
     best, least = expression.constants, np.inf
 
