@@ -93,14 +93,10 @@ def _forward(programs: Programs, b: int, graph: Graph, memory: Memory, count: in
 def _binary_slopes(
     kind: int, a: Floats, b: Floats, f: Floats, g: Floats, to_a: Floats, to_b: Floats, count: int
 ) -> None:
-    if kind == 0:
+    if kind <= 1:
         for j in range(count):
             to_a[j] = g[j]
-            to_b[j] = g[j]
-    elif kind == 1:
-        for j in range(count):
-            to_a[j] = g[j]
-            to_b[j] = -g[j]
+            to_b[j] = -g[j] if kind else g[j]
     elif kind == 2:
         for j in range(count):
             to_a[j] = g[j] * b[j]

@@ -51,10 +51,8 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
     squared = is_squared(options.metric)
     space = description.build(X.shape[1])
     program = Program.of(space.library, description.operators)
-    scaled = bool(options.scaled and squared)
-    keeper = FrontKeeper(
-        space, Fit.of(program, X[seen], y[seen], weights[seen], options.metric, options.threads, scaled)
-    )
+    how = {"metric": options.metric, "threads": options.threads, "scaled": bool(options.scaled and squared)}
+    keeper = FrontKeeper(space, Fit.of(program, X[seen], y[seen], weights[seen], **how))
     refine = keeper.refine if options.refines else None
     task = Task(space, batch_objective=keeper, name="regression", refine=refine)
 

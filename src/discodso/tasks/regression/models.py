@@ -11,16 +11,11 @@ import numpy as np
 
 from discodso.base.arrays import Floats
 from discodso.space.design import Design
+from discodso.tasks.regression import model_choice as choice
 from discodso.tasks.regression.data import GivenData, Rows
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.front import FrontKeeper, FrontPoint, as_rows, undominated
 from discodso.tasks.regression.losses import affine, squared_loss
-from discodso.tasks.regression.model_choice import (
-    choose_by_expected_reward,
-    choose_by_rule,
-    marked_finite,
-    with_leave_one_out_error,
-)
 from discodso.tasks.regression.options import REALS, Range
 from discodso.tasks.regression.prune import fit_constants, prune
 from discodso.tasks.regression.rewriting import rewritten
@@ -146,10 +141,10 @@ def make_model(
         first = undominated(points)
         points = [*first, *(p for p in points if p not in first)]
         count = min(max(room - calls, 0), len(points))
-        points[:count] = [with_leave_one_out_error(p, *seen) for p in points[:count]]
+        points[:count] = [choice.with_leave_one_out_error(p, *seen) for p in points[:count]]
         calls += count
     if widen:
-        points = [marked_finite(p, both[0]) for p in points]
+        points = [choice.marked_finite(p, both[0]) for p in points]
     chosen = _chosen(points, seen, unseen, selection, widen)
     if refines and unseen is None and selection == "auto":
         points, chosen, used = _cut_down(points, chosen, seen, const_range, room - calls, widen)
@@ -159,7 +154,7 @@ def make_model(
     if refines and unseen is not None:
         expression, used = fit_constants(expression, both, const_range, max_calls=max(room - calls, 0))
         calls += used
-        if chosen.finite and not marked_finite(replace(chosen, expression=expression), both[0]).finite:
+        if chosen.finite and not choice.marked_finite(replace(chosen, expression=expression), both[0]).finite:
             expression = chosen.expression
     return Model(expression, [replace(p, expression=expression) if p is chosen else p for p in front], calls)
 
@@ -176,12 +171,12 @@ def _cut_down(
         most = min(_STAGES, max(left - used, 0) // 2)
         new = [e for e in dict.fromkeys(map(rewritten, stages)) if e not in known][:most]
         found = [FrontPoint(e, e.complexity, squared_loss(e, *seen)) for e in new]
-        found = [with_leave_one_out_error(p, *seen) for p in found]
+        found = [choice.with_leave_one_out_error(p, *seen) for p in found]
         calls += used + 2 * len(found)
         if not found:
             break
-        points = [*points, *(marked_finite(p, seen[0]) if widen else p for p in found)]
-        before, chosen = chosen, choose_by_expected_reward(points, *seen, widen=widen)
+        points = [*points, *(choice.marked_finite(p, seen[0]) if widen else p for p in found)]
+        before, chosen = chosen, choice.choose_by_expected_reward(points, *seen, widen=widen)
         if chosen is before:
             break
     return points, chosen, calls
@@ -191,13 +186,13 @@ def _chosen(
     points: list[FrontPoint], seen: Rows, unseen: Rows | None, selection: str, widen: bool
 ) -> FrontPoint:
     if selection == "auto":
-        return choose_by_expected_reward(points, *seen, widen=widen)
+        return choice.choose_by_expected_reward(points, *seen, widen=widen)
     front = undominated(points)
     if not any(p.finite for p in front):
         front = undominated([p for p in points if p.finite]) or front
     # The relative standard error of a mean of n squared normal errors: less is no difference.
     tolerance = math.sqrt(2 / max(1, 0 if unseen is None else len(unseen[1])))
-    return choose_by_rule(front, selection, tolerance)
+    return choice.choose_by_rule(front, selection, tolerance)
 
 
 def _beside(point: FrontPoint, chosen: FrontPoint) -> bool:

@@ -14,7 +14,6 @@ REALS: Range = (-math.inf, math.inf)
 MetricName = Literal["nmse", "nrmse", "mae", "r2"]
 METRICS: tuple[str, ...] = get_args(MetricName)
 LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", "const")
-SELECTIONS = ("auto", "accuracy", "validation", "complexity")
 
 
 def is_squared(metric: Any) -> bool:
@@ -54,7 +53,7 @@ class ModelOptions:
         "auto",
         'How to choose a model: "auto" by what is to be expected of it, or from the front by "accuracy", '
         '"validation" (a held-out quarter of the rows) or "complexity".',
-        choices=SELECTIONS,
+        choices=("auto", "accuracy", "validation", "complexity"),
     )
     must_extrapolate: bool = option(
         True, "The model must also be good, and finite, on data twice as wide as those given.", command=""

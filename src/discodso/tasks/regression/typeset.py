@@ -7,7 +7,9 @@ page from it never has to trust a string of markup.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -82,6 +84,11 @@ def _at_least(part: _Part, level: int) -> Node:
     return part.node if part.level >= level else _bracketed(part.node)
 
 
+def _factor(part: _Part) -> Node:
+    """As it stands behind a sign: a negative one in brackets."""
+    return _at_least(part, _PRODUCT) if part.without_sign is None else _bracketed(part.node)
+
+
 def _sum(left: _Part, sign: str, right: _Part) -> _Part:
     node = _at_least(right, _PRODUCT)
     if right.without_sign is not None:  # a + -3 is a - 3
@@ -91,35 +98,31 @@ def _sum(left: _Part, sign: str, right: _Part) -> _Part:
 
 def _product(left: _Part, right: _Part) -> _Part:
     first = left.without_sign or _at_least(left, _PRODUCT)
-    second = _bracketed(right.node) if right.without_sign is not None else _at_least(right, _PRODUCT)
-    node: Node = ["mrow", first, ["mo", "⋅"], second]
+    node: Node = ["mrow", first, ["mo", "⋅"], _factor(right)]
     return _negative(node) if left.without_sign else _Part(node, _PRODUCT)
 
 
+def _power(base: _Part, exponent: Node) -> _Part:
+    return _Part(["msup", _at_least(base, _ATOM), exponent], _RAISED)
+
+
+_FORMS: dict[str, Callable[..., _Part]] = {
+    "add": lambda a, b: _sum(a, "+", b),
+    "sub": lambda a, b: _sum(a, "−", b),
+    "mul": _product,
+    "div": lambda a, b: _Part(["mfrac", a.node, b.node], _RAISED),
+    "inv": lambda a: _Part(["mfrac", ["mn", "1"], a.node], _RAISED),
+    "pow": lambda a, b: _power(a, b.node),
+    **{f"n{k}": partial(_power, exponent=["mn", str(k)]) for k in (2, 3, 4)},
+    "neg": lambda a: _negative(_factor(a)),
+    "sqrt": lambda a: _Part(["msqrt", a.node], _ATOM),
+    "exp": lambda a: _Part(["msup", ["mi", "e"], a.node], _RAISED),
+    "abs": lambda a: _Part(["mrow", ["mo", "|"], a.node, ["mo", "|"]], _ATOM),
+}
+
+
 def _apply(operator: Operator, *parts: _Part) -> _Part:
-    match operator.name:
-        case "add":
-            return _sum(parts[0], "+", parts[1])
-        case "sub":
-            return _sum(parts[0], "−", parts[1])
-        case "mul":
-            return _product(*parts)
-        case "div":
-            return _Part(["mfrac", parts[0].node, parts[1].node], _RAISED)
-        case "inv":
-            return _Part(["mfrac", ["mn", "1"], parts[0].node], _RAISED)
-        case "pow":
-            return _Part(["msup", _at_least(parts[0], _ATOM), parts[1].node], _RAISED)
-        case "n2" | "n3" | "n4":
-            return _Part(["msup", _at_least(parts[0], _ATOM), ["mn", operator.name[1]]], _RAISED)
-        case "neg":
-            signed = parts[0].without_sign is not None
-            return _negative(_bracketed(parts[0].node) if signed else _at_least(parts[0], _PRODUCT))
-        case "sqrt":
-            return _Part(["msqrt", parts[0].node], _ATOM)
-        case "exp":
-            return _Part(["msup", ["mi", "e"], parts[0].node], _RAISED)
-        case "abs":
-            return _Part(["mrow", ["mo", "|"], parts[0].node, ["mo", "|"]], _ATOM)
+    if operator.name in _FORMS:
+        return _FORMS[operator.name](*parts)
     listed = [item for part in parts for item in (["mo", ","], part.node)][1:]
     return _Part(["mrow", ["mi", operator.name], _bracketed(["mrow", *listed])], _ATOM)
