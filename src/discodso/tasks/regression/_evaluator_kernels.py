@@ -8,8 +8,6 @@ stands in, because loops whose input and output are surely apart become vector c
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
@@ -19,27 +17,12 @@ from discodso.tasks.regression._vector_math import OPTIONS
 from discodso.tasks.regression.operators import INPUT, VALUE
 
 BLOCK = 128
-
-
-class Programs(NamedTuple):
-    tokens: Ints  # [B, T]
-    values: Floats  # [B, T]
-    lengths: Ints  # [B]
-    code: Ints  # [K], of every token of the library
-    operand: Floats  # [K]
-
-
-class Data(NamedTuple):
-    columns: Floats  # [d, n], X transposed
-    target: Floats  # [n]
-    weights: Floats  # [n]
-
-
-class Memory(NamedTuple):
-    buffer: Floats  # [inputs and stack, BLOCK]
-    work: Floats  # [3, BLOCK], for functions
-    stack: Ints
-    inputs: int
+# What kernels hand on are plain tuples: the files that numba keeps name the classes of named ones.
+Programs = tuple[Ints, Floats, Ints, Ints, Floats]  # tokens, values [B, T], lengths [B], code, operand [K]
+Data = tuple[Floats, Floats, Floats]  # columns [d, n], which is X transposed, target and weights [n]
+Workspace = tuple[
+    Floats, Floats, Ints
+]  # buffer [inputs and stack, BLOCK], work [3, BLOCK] for functions, stack
 
 
 @njit(**OPTIONS)
@@ -63,10 +46,8 @@ def binary(code: int, a: Floats, b: Floats, out: Floats, count: int) -> None:
 
 @njit(**OPTIONS)
 def unary(code: int, a: Floats, out: Floats, work: Floats, count: int) -> None:
-    if code == 4:
-        _vector_math.sin(a, out, work[0], work[1], count)
-    elif code == 5:
-        _vector_math.cos(a, out, work[0], work[1], count)
+    if code <= 5:
+        _vector_math.sine(a, out, work[0], code - 4, count)
     elif code == 6:
         _vector_math.tan(a, out, work[0], work[1], count)
     elif code == 7:
@@ -99,35 +80,34 @@ def unary(code: int, a: Floats, out: Floats, work: Floats, count: int) -> None:
 
 
 @njit(**OPTIONS)
-def memory(columns: Floats, size: int) -> Memory:
+def workspace_for(columns: Floats, size: int) -> Workspace:
     """For expressions of up to `size` tokens."""
-    inputs = columns.shape[0]
-    buffer = np.empty((inputs + 2 * size + 2, BLOCK))
-    return Memory(buffer, np.empty((3, BLOCK)), np.empty(size + 1, np.int64), inputs)
+    buffer = np.empty((columns.shape[0] + 2 * size + 2, BLOCK))
+    return buffer, np.empty((3, BLOCK)), np.empty(size + 1, np.int64)
 
 
 @njit(**OPTIONS)
-def load(columns: Floats, start: int, memory: Memory) -> int:
+def load(columns: Floats, start: int, buffer: Floats) -> int:
     """Put the block of rows from `start` on into the buffer; returns how many they are."""
     count: int = min(BLOCK, columns.shape[1] - start)
-    memory.buffer[: memory.inputs, :count] = columns[:, start : start + count]
+    buffer[: len(columns), :count] = columns[:, start : start + count]
     return count
 
 
 @njit(**OPTIONS)
-def run(programs: Programs, b: int, memory: Memory, count: int) -> Floats:
+def run(programs: Programs, b: int, inputs: int, workspace: Workspace, count: int) -> Floats:
     """Evaluate expression b on the block whose inputs stand in the buffer; returns the row of the result."""
-    tokens, values, code, operand = programs.tokens[b], programs.values[b], programs.code, programs.operand
-    buffer, work, stack, inputs = memory
+    tokens, values, lengths, code, operand = programs
+    buffer, work, stack = workspace
     top = 0
-    for position in range(programs.lengths[b] - 1, -1, -1):
-        token = tokens[position]
+    for position in range(lengths[b] - 1, -1, -1):
+        token = tokens[b, position]
         kind = code[token]
         if kind == INPUT:
             stack[top] = int(operand[token])
             top += 1
         elif kind >= VALUE:  # a value of its own, or a literal
-            number = values[position] if kind == VALUE else operand[token]
+            number = values[b, position] if kind == VALUE else operand[token]
             row = inputs + 2 * top
             target = buffer[row]
             for j in range(count):
@@ -154,11 +134,11 @@ def run(programs: Programs, b: int, memory: Memory, count: int) -> Floats:
 @njit(**OPTIONS)
 def predict(programs: Programs, columns: Floats, predictions: Floats) -> None:
     """predictions[B, n] of B expressions on n rows."""
-    room = memory(columns, programs.tokens.shape[1])
+    room = workspace_for(columns, programs[0].shape[1])
     for start in range(0, columns.shape[1], BLOCK):
-        count = load(columns, start, room)
-        for b in range(len(programs.lengths)):
-            predictions[b, start : start + count] = run(programs, b, room, count)[:count]
+        count = load(columns, start, room[0])
+        for b in range(len(predictions)):
+            predictions[b, start : start + count] = run(programs, b, len(columns), room, count)[:count]
 
 
 @njit(**OPTIONS)
@@ -169,17 +149,18 @@ def errors(programs: Programs, data: Data, absolute: bool, scaled: bool, result:
     weighted mean 0, and the weights sum to 1. Its sums are taken of f less its first value, so that a large offset
     does not eat the digits. An expression that has failed on one block is not evaluated on the next.
     """
-    room = memory(data.columns, programs.tokens.shape[1])
+    columns, target, weights = data
+    room = workspace_for(columns, programs[0].shape[1])
     # For each expression its first value, and sums of g, g^2 and g times the target.
     sums = np.zeros((4, len(result) if scaled else 0))
     result[:] = 0.0
-    for start in range(0, len(data.target), BLOCK):
-        count = load(data.columns, start, room)
-        y, w = data.target[start : start + count], data.weights[start : start + count]
+    for start in range(0, len(target), BLOCK):
+        count = load(columns, start, room[0])
+        y, w = target[start : start + count], weights[start : start + count]
         for b in range(len(result)):
             if result[b] == np.inf:
                 continue
-            predicted = run(programs, b, room, count)
+            predicted = run(programs, b, len(columns), room, count)
             check = 0.0  # becomes NaN if any prediction is not finite, whatever its weight
             if scaled:
                 if start == 0:
@@ -208,8 +189,8 @@ def errors(programs: Programs, data: Data, absolute: bool, scaled: bool, result:
     if not scaled:
         return
     variance = 0.0
-    for j in range(len(data.target)):
-        variance += data.weights[j] * data.target[j] * data.target[j]
+    for j in range(len(target)):
+        variance += weights[j] * target[j] * target[j]
     for b in range(len(result)):
         if result[b] == 0.0:
             spread = sums[2, b] - sums[1, b] * sums[1, b]

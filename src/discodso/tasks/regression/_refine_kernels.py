@@ -7,46 +7,38 @@ once. It costs about as much as two evaluations, however many constants there ar
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints
 from discodso.tasks.regression import _evaluator_kernels as kernels
 from discodso.tasks.regression import _vector_math
-from discodso.tasks.regression._evaluator_kernels import BLOCK, Data, Memory, Programs
+from discodso.tasks.regression._evaluator_kernels import BLOCK, Data, Programs, Workspace
 from discodso.tasks.regression._vector_math import OPTIONS
 from discodso.tasks.regression.operators import INPUT, VALUE
 
 _SMALLEST_DAMPING, _FIRST_DAMPING, _LARGEST_DAMPING = 1e-9, 1e-3, 1e6
 _LESS, _MORE = 0.1, 8.0  # what damping becomes after a step that helped, and after one that did not
-
-
-class Graph(NamedTuple):
-    first: Ints  # [T], operands of every node
-    second: Ints  # [T]
-    varies: Bools  # [T], whether a node depends on a constant
-    places: Ints  # of the constants
-    nodes: Floats  # [T, BLOCK], values
-    slopes: Floats  # [T + 1, BLOCK]; the last row is for operands that no constant moves
+# The two operands of every node, whether a constant moves it, places of the constants, values of the nodes
+# [T, BLOCK], and slopes [T + 1, BLOCK], whose last row is for operands that no constant moves.
+Graph = tuple[Ints, Ints, Bools, Ints, Floats, Floats]
 
 
 @njit(**OPTIONS)
 def _graph(size: int) -> Graph:
     first, second, places = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
     varies, nodes, slopes = np.zeros(size, np.bool_), np.empty((size, BLOCK)), np.empty((size + 1, BLOCK))
-    return Graph(first, second, varies, places, nodes, slopes)
+    return first, second, varies, places, nodes, slopes
 
 
 @njit(**OPTIONS)
 def _structure(programs: Programs, b: int, stack: Ints, graph: Graph) -> int:
     """Write down what depends on what in expression b; returns the number of its constants."""
-    tokens, length, code = programs.tokens[b], programs.lengths[b], programs.code
+    tokens, _, lengths, code, _ = programs
     first, second, varies, places, _, _ = graph
     top = 0
-    for position in range(length - 1, -1, -1):
-        kind = code[tokens[position]]
+    for position in range(lengths[b] - 1, -1, -1):
+        kind = code[tokens[b, position]]
         if kind >= INPUT:
             varies[position] = kind == VALUE
             stack[top] = position
@@ -61,32 +53,34 @@ def _structure(programs: Programs, b: int, stack: Ints, graph: Graph) -> int:
             varies[position] = varies[stack[top - 1]]
             stack[top - 1] = position
     count = 0
-    for position in range(length):
-        if code[tokens[position]] == VALUE:
+    for position in range(lengths[b]):
+        if code[tokens[b, position]] == VALUE:
             places[count] = position
             count += 1
     return count
 
 
 @njit(**OPTIONS)
-def _forward(programs: Programs, b: int, graph: Graph, memory: Memory, count: int) -> None:
+def _forward(programs: Programs, b: int, graph: Graph, workspace: Workspace, count: int) -> None:
     """The values of all nodes on the block of rows whose inputs stand in the buffer."""
-    first, second, nodes = graph.first, graph.second, graph.nodes
-    for position in range(programs.lengths[b] - 1, -1, -1):
-        token = programs.tokens[b, position]
-        kind, out = programs.code[token], nodes[position]
+    tokens, values, lengths, code, operand = programs
+    first, second, _, _, nodes, _ = graph
+    buffer, work, _ = workspace
+    for position in range(lengths[b] - 1, -1, -1):
+        token = tokens[b, position]
+        kind, out = code[token], nodes[position]
         if kind == INPUT:
-            column = memory.buffer[int(programs.operand[token])]
+            column = buffer[int(operand[token])]
             for j in range(count):
                 out[j] = column[j]
         elif kind >= VALUE:
-            number = programs.values[b, position] if kind == VALUE else programs.operand[token]
+            number = values[b, position] if kind == VALUE else operand[token]
             for j in range(count):
                 out[j] = number
         elif kind <= 3 or kind == 14:
             kernels.binary(kind, nodes[first[position]], nodes[second[position]], out, count)
         else:
-            kernels.unary(kind, nodes[first[position]], out, memory.work, count)
+            kernels.unary(kind, nodes[first[position]], out, work, count)
 
 
 @njit(**OPTIONS)
@@ -113,14 +107,10 @@ def _binary_slopes(
 
 @njit(**OPTIONS)
 def _unary_slopes(kind: int, a: Floats, f: Floats, g: Floats, out: Floats, work: Floats, count: int) -> None:
-    if kind == 4:
-        _vector_math.cos(a, out, work[0], work[1], count)
+    if kind <= 5:
+        _vector_math.sine(a, out, work[0], 5 - kind, count)
         for j in range(count):
-            out[j] *= g[j]
-    elif kind == 5:
-        _vector_math.sin(a, out, work[0], work[1], count)
-        for j in range(count):
-            out[j] *= -g[j]
+            out[j] *= g[j] if kind == 4 else -g[j]
     elif kind == 6:
         for j in range(count):
             out[j] = g[j] * (1.0 + f[j] * f[j])
@@ -160,10 +150,11 @@ def _unary_slopes(kind: int, a: Floats, f: Floats, g: Floats, out: Floats, work:
 def _backward(programs: Programs, b: int, graph: Graph, work: Floats, count: int) -> None:
     """The slopes: the derivative of the expression by every node that a constant can move."""
     first, second, varies, _, nodes, slopes = graph
-    unused = slopes.shape[0] - 1
+    tokens, _, lengths, code, _ = programs
+    unused = len(slopes) - 1
     slopes[0, :count] = 1.0
-    for position in range(programs.lengths[b]):
-        kind = programs.code[programs.tokens[b, position]]
+    for position in range(lengths[b]):
+        kind = code[tokens[b, position]]
         if kind >= INPUT or not varies[position]:
             continue
         left, right = first[position], second[position]
@@ -183,25 +174,28 @@ def _backward(programs: Programs, b: int, graph: Graph, work: Floats, count: int
 @njit(**OPTIONS)
 def jacobian(programs: Programs, columns: Floats, result: Floats) -> None:
     """result[k, n]: the derivative of one expression by each of its k constants."""
-    size = programs.tokens.shape[1]
-    graph, room = _graph(size), kernels.memory(columns, size)
-    constants = _structure(programs, 0, room.stack, graph)
+    size = programs[0].shape[1]
+    graph, room = _graph(size), kernels.workspace_for(columns, size)
+    _, _, _, places, _, slopes = graph
+    buffer, work, stack = room
+    _structure(programs, 0, stack, graph)
     for start in range(0, columns.shape[1], BLOCK):
-        count = kernels.load(columns, start, room)
+        count = kernels.load(columns, start, buffer)
         _forward(programs, 0, graph, room, count)
-        _backward(programs, 0, graph, room.work, count)
-        for k in range(constants):
-            result[k, start : start + count] = graph.slopes[graph.places[k], :count]
+        _backward(programs, 0, graph, work, count)
+        for k in range(len(result)):
+            result[k, start : start + count] = slopes[places[k], :count]
 
 
 @njit(**OPTIONS)
-def _error(programs: Programs, b: int, data: Data, scaled: bool, memory: Memory, line: Floats) -> float:
+def _error(programs: Programs, b: int, data: Data, scaled: bool, workspace: Workspace, line: Floats) -> float:
     """Mean squared error of f, or of the best a + b f; infinite where not finite. `line` becomes a and b."""
+    columns, target, weights = data
     total, origin, one, two, three, variance = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for start in range(0, len(data.target), BLOCK):
-        count = kernels.load(data.columns, start, memory)
-        y, w = data.target[start : start + count], data.weights[start : start + count]
-        predicted = kernels.run(programs, b, memory, count)
+    for start in range(0, len(target), BLOCK):
+        count = kernels.load(columns, start, workspace[0])
+        y, w = target[start : start + count], weights[start : start + count]
+        predicted = kernels.run(programs, b, len(columns), workspace, count)
         check = 0.0
         if scaled:
             if start == 0:
@@ -268,52 +262,51 @@ def levenberg_marquardt(
     errors: Floats,
     calls: Ints,
 ) -> None:
-    """Least squares over the constants of B expressions, which move within bounds in programs.values[B, T].
+    """Least squares over the constants of B expressions, whose values[B, T] move within bounds.
 
     With `scaled` the error is that of the best a + b f, and the target has mean 0. `allowed[B]` calls may be spent
     on each; calls[B] becomes those that were: one for every evaluation of the residuals, one for every Jacobian.
     errors[B] becomes the mean squared errors. A step that gains less than the share `least_gain` of the error is
     the last one.
     """
-    size, lead = programs.tokens.shape[1], 2 if scaled else 0
+    columns, target, weights = data
     low, high = bounds
-    graph, room, table = _graph(size), kernels.memory(data.columns, size), np.empty((size + 2, BLOCK))
+    size, lead = programs[0].shape[1], 2 if scaled else 0
+    graph, room, table = _graph(size), kernels.workspace_for(columns, size), np.empty((size + 2, BLOCK))
+    _, _, _, places, nodes, slopes = graph
+    buffer, work, stack = room
     gram, system = np.empty((size + 2, size + 2)), np.empty((size + 2, size + 2))
     pull, step, scale = np.empty(size + 2), np.empty(size + 2), np.empty(size + 2)
     line, new_line, before, residual = np.empty(2), np.empty(2), np.empty(size), np.empty(BLOCK)
-    for b in range(len(programs.lengths)):
+    for b in range(len(errors)):
         calls[b] = 0
         errors[b] = np.inf
         if allowed[b] < 3:  # also where an operator is the user's own, which has no code here
             continue
-        constants = _structure(programs, b, room.stack, graph)
+        constants = _structure(programs, b, stack, graph)
         if constants == 0:
             continue
         calls[b] = 1
         errors[b] = _error(programs, b, data, scaled, room, line)
-        values, total, damping, going = (
-            programs.values[b],
-            lead + constants,
-            _FIRST_DAMPING,
-            errors[b] < np.inf,
-        )
+        values, total = programs[1][b], lead + constants
+        damping, going = _FIRST_DAMPING, errors[b] < np.inf
         while going and calls[b] + 2 <= allowed[b] and errors[b] > 1e-28:
             calls[b] += 1
             gram[:total, :total] = 0.0
             pull[:total] = 0.0
-            for start in range(0, len(data.target), BLOCK):
-                count = kernels.load(data.columns, start, room)
-                y, w = data.target[start : start + count], data.weights[start : start + count]
+            for start in range(0, len(target), BLOCK):
+                count = kernels.load(columns, start, buffer)
+                y, w = target[start : start + count], weights[start : start + count]
                 _forward(programs, b, graph, room, count)
-                _backward(programs, b, graph, room.work, count)
-                f = graph.nodes[0]
+                _backward(programs, b, graph, work, count)
+                f = nodes[0]
                 for j in range(count):
                     residual[j] = w[j] * (line[0] + line[1] * f[j] - y[j])
                 if scaled:
                     table[0, :count] = 1.0
                     table[1, :count] = f[:count]
                 for k in range(constants):
-                    column, slope = table[lead + k], graph.slopes[graph.places[k]]
+                    column, slope = table[lead + k], slopes[places[k]]
                     for j in range(count):
                         column[j] = line[1] * slope[j]
                 for i in range(total):
@@ -338,7 +331,7 @@ def levenberg_marquardt(
                         system[i, k] = gram[i, k] / (scale[i] * scale[k])
                     system[i, i] = (1.0 if system[i, i] > 0.0 else 0.0) + damping + 1e-12
                     if i >= lead:
-                        value = before[graph.places[i - lead]]
+                        value = before[places[i - lead]]
                         if (value <= low and step[i] < 0.0) or (value >= high and step[i] > 0.0):
                             # At a bound, and pulled beyond it: it stays.
                             step[i] = 0.0
@@ -350,7 +343,7 @@ def levenberg_marquardt(
                             system[i, k] = 0.0
                 solved, moved = _solve(system, step, total), False
                 for k in range(constants if solved else 0):
-                    place = graph.places[k]
+                    place = places[k]
                     number = before[place] + step[lead + k] / scale[lead + k]
                     values[place] = min(max(number, low), high)
                     moved = moved or values[place] != before[place]

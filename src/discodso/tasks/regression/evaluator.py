@@ -82,7 +82,7 @@ class Program:
 
         def part(rows: slice) -> None:
             arrays = designs.tokens[rows], given[rows], designs.lengths[rows]
-            work(kernels.Programs(*arrays, self.code, self.operand), rows)
+            work((*arrays, self.code, self.operand), rows)
 
         if threads <= 1 or len(designs) < 2 * threads:
             part(slice(0, len(designs)))

@@ -18,7 +18,6 @@ from discodso.space.design import DesignBatch
 from discodso.space.space import Space
 from discodso.space.tokens import Token, Tree
 from discodso.tasks.regression import _evaluator_kernels as kernels
-from discodso.tasks.regression._evaluator_kernels import Data
 from discodso.tasks.regression._refine_kernels import levenberg_marquardt
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import CONST, literal_value
@@ -146,9 +145,9 @@ class Fit:
         return weighted_variance(self.target, self.weights)
 
     @property
-    def _data(self) -> Data:
+    def _data(self) -> kernels.Data:
         target = self.target - self.weights @ self.target if self.scaled else self.target
-        return Data(self.columns, target, self.weights)
+        return self.columns, target, self.weights
 
     def __call__(self, designs: DesignBatch) -> Floats:
         """Rewards; higher is better."""
@@ -173,7 +172,7 @@ class Fit:
             return totals
         predictions = self.program.predict(designs, self.columns, self.threads)
         if self.scaled:
-            return np.array([scaled_error(f, data.target, self.weights) for f in predictions])
+            return np.array([scaled_error(f, data[1], self.weights) for f in predictions])
         with np.errstate(all="ignore"):
             difference = predictions - self.target
             totals = (np.abs(difference) if absolute else difference**2) @ self.weights
