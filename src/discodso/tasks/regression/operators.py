@@ -81,16 +81,8 @@ _BUILT_IN: tuple[tuple[str, int, Callable[..., Any]], ...] = (
 OPERATORS: Mapping[str, Operator] = MappingProxyType(
     {own[0]: Operator(*own, code=code) for code, own in enumerate(_BUILT_IN)}
 )
-_ALIASES = {
-    "+": "add",
-    "-": "sub",
-    "*": "mul",
-    "/": "div",
-    "^": "pow",
-    "**": "pow",
-    "square": "n2",
-    "cube": "n3",
-}
+_ALIASES = {"+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow", "**": "pow"}
+_ALIASES |= {"square": "n2", "cube": "n3"}
 # Codes of leaves in the compiled evaluator, behind those of the operators.
 INPUT, VALUE, LITERAL = len(_BUILT_IN), len(_BUILT_IN) + 1, len(_BUILT_IN) + 2
 
