@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from discodso.base.arrays import Floats, Ints
-from discodso.base.checks import require_integer, require_number, require_one_of
+from discodso.base.checks import require_integer
 from discodso.run.kinds import Kind, Prepared
 from discodso.run.python_tasks import prepared
 from discodso.run.task import Task
@@ -26,8 +25,7 @@ from discodso.tasks.bitstring_options import BitstringOptions
 
 def f1(x: Floats, target: Floats) -> Floats:
     """|sin(50 d) / (50 d)| with d = x - target: one peak among many lower ones."""
-    peaks: Floats = np.abs(np.sinc(50 * (x - target) / np.pi))
-    return peaks
+    return np.asarray(np.abs(np.sinc(50 * (x - target) / np.pi)))
 
 
 def f2(x: Floats, target: Floats) -> Floats:
@@ -36,7 +34,7 @@ def f2(x: Floats, target: Floats) -> Floats:
     return np.where(distance <= 0.05, 1.0, np.where(distance <= 0.1, 0.5, 0.0))
 
 
-OBJECTIVES: MappingProxyType[str, Callable[[Floats, Floats], Floats]] = MappingProxyType({"f1": f1, "f2": f2})
+_OBJECTIVES: dict[str, Callable[[Floats, Floats], Floats]] = {"f1": f1, "f2": f2}
 
 
 @dataclass(frozen=True)
@@ -53,10 +51,9 @@ class Bitstring:
 
     def __call__(self, designs: DesignBatch) -> Floats:
         """R(tau, beta) of every design."""
-        closeness = OBJECTIVES[self.objective](designs.values, self.betas)
+        closeness = _OBJECTIVES[self.objective](designs.values, self.betas)
         share = np.where(designs.tokens == self.bits, self.alpha + (1 - self.alpha) * closeness, 0.0)
-        rewards: Floats = share.mean(axis=1)
-        return rewards
+        return np.asarray(share.mean(axis=1))
 
 
 def bitstring(length: int = 10, alpha: float = 0.9, objective: str = "f1", seed: int = 0) -> Task:
@@ -68,16 +65,13 @@ def bitstring(length: int = 10, alpha: float = 0.9, objective: str = "f1", seed:
         objective: "f1" (many local maxima) or "f2" (discontinuous).
         seed: of the hidden solution.
     """
-    require_integer("length", length, 1)
-    require_number("alpha", alpha, least=0, most=1)
-    require_one_of("objective", objective, tuple(OBJECTIVES))
+    BitstringOptions(length, alpha, objective)  # which checks them
     require_integer("seed", seed, 0)
     rng = np.random.default_rng(np.random.SeedSequence((seed, length)))
     problem = Bitstring(rng.integers(0, 2, length), rng.random(length), float(alpha), objective)
     space = Space((Token("0", range=(0, 1)), Token("1", range=(0, 1))), FixedSequence(length))
-    return Task(
-        space, batch_objective=problem, worst_reward=0.0, name=f"bitstring-{length}-{alpha:g}-{objective}"
-    )
+    name = f"bitstring-{length}-{alpha:g}-{objective}"
+    return Task(space, batch_objective=problem, worst_reward=0.0, name=name)
 
 
 def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:

@@ -16,12 +16,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discodso import Design, DisCoRegressor
 from discodso.base.errors import DeclarationError
-from discodso.tasks.regression.constants_fit import fit_constants
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.front import FrontPoint, undominated
 from discodso.tasks.regression.model_choice import choose_by_rule, widened
 from discodso.tasks.regression.operators import Operator
-from discodso.tasks.regression.prune import prune, shorter
+from discodso.tasks.regression.prune import fit_constants, prune, shorter
 
 
 @parametrize_with_checks([DisCoRegressor(budget=1000, random_state=0)])
@@ -159,13 +158,13 @@ def test_a_fit_of_constants_never_makes_it_worse_and_counts():
     y = 2.0 * np.exp(-1.3 * X[:, 0])
     weights = np.full(40, 1 / 40)
     start = Expression(Design.of("mul", ("const", 1.0), "exp", "mul", ("const", -1.0), "x1"), ("x1",))
-    better, calls = fit_constants(start, X, y, weights)
+    better, calls = fit_constants(start, (X, y, weights))
     np.testing.assert_allclose(better.constants, [2.0, -1.3], rtol=1e-6)
     assert calls > 3
-    inside, _ = fit_constants(start, X, y, weights, const_range=(-1.1, 1.5))
+    inside, _ = fit_constants(start, (X, y, weights), const_range=(-1.1, 1.5))
     assert np.all((inside.constants >= -1.1) & (inside.constants <= 1.5))
     nothing = Expression(Design.of("exp", "x1"), ("x1",))
-    assert fit_constants(nothing, X, y, weights) == (nothing, 0)
+    assert fit_constants(nothing, (X, y, weights)) == (nothing, 0)
 
 
 def test_what_carries_nothing_is_cut_out():
@@ -173,13 +172,13 @@ def test_what_carries_nothing_is_cut_out():
     y = 2.5 * X[:, 0] / X[:, 1]
     weights = np.full(60, 1 / 60)
     padded = Expression.parse("2.4 * (a + b - b * 1.0) / b * (a / a) + 0.001 * sin(b) - 0.002", ("a", "b"))
-    stages, calls = prune(padded, X, y, weights)
+    stages, calls = prune(padded, (X, y, weights))
     lengths = [len(stage) for stage in stages]
     assert lengths == sorted(lengths, reverse=True)
     exact = [stage for stage in stages if np.allclose(stage(X), y)]
     assert len(exact[-1]) == 5
     assert calls > len(stages)
-    near, fewer = prune(padded, X, y, weights, most=1.2)
+    near, fewer = prune(padded, (X, y, weights), most=1.2)
     assert near == stages[: len(near)]
     assert len(near) < len(stages)
     assert fewer < calls

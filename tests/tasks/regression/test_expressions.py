@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from discodso.tasks.regression import _vector_math, export
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.export.source import identifiers
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.expression_space import RegressionSpace
+from discodso.tasks.regression.expression_space import Fit, RegressionSpace
 from discodso.tasks.regression.operators import OPERATORS, Operator, operators_named
 
 EVERYTHING = RegressionSpace(library=(*OPERATORS, "1", "2.5", "const"), min_length=1, max_length=24)
@@ -90,14 +91,14 @@ def test_errors_equal_predictions_and_failures_are_infinite():
     columns = np.ascontiguousarray(X.T)
     predictions = program.predict(drawn, columns)
     for absolute in (False, True):
-        got = program.errors(drawn, columns, y, weights, absolute=absolute)
+        fit = Fit(program, columns, y, weights, "mae" if absolute else "nmse")
+        got = fit.errors(drawn)
         with np.errstate(all="ignore"):
             sizes = np.abs(predictions - y) if absolute else (predictions - y) ** 2
             want = sizes @ weights
         want[~np.isfinite(predictions).all(axis=1) | ~np.isfinite(want)] = np.inf
         np.testing.assert_allclose(got, want, rtol=1e-10)
-        two = program.errors(drawn, columns, y, weights, absolute=absolute, threads=2)
-        assert np.array_equal(two, got)
+        assert np.array_equal(replace(fit, threads=2).errors(drawn), got)
     assert np.array_equal(program.predict(drawn, columns, threads=2), predictions, equal_nan=True)
 
 
@@ -123,7 +124,10 @@ def test_vector_functions_are_within_four_units_in_the_last_place(name):
         for extra in ([], special):
             x = np.concatenate((rng.normal(size=3000) * scale, extra))
             out, work = np.empty_like(x), [np.empty_like(x) for _ in range(3)]
-            getattr(_vector_math, name)(x, out, *work[: 3 if name == "tanh" else 2], len(x))
+            if name in ("sin", "cos"):
+                _vector_math.sine(x, out, work[0], int(name == "cos"), len(x))
+            else:
+                getattr(_vector_math, name)(x, out, *work[: 3 if name == "tanh" else 2], len(x))
             with np.errstate(all="ignore"):
                 want = getattr(np, name)(x)
             assert np.array_equal(np.isnan(out), np.isnan(want))
@@ -246,7 +250,8 @@ def test_operators_of_ones_own():
     values = program.predict(drawn, columns)
     for row, design in enumerate(drawn):
         np.testing.assert_allclose(values[row], Expression(design, ("a", "b"), (root, middle))(X), rtol=1e-12)
-    np.testing.assert_allclose(program.errors(drawn, columns, y, weights), ((values - y) ** 2) @ weights)
+    errors = Fit(program, columns, y, weights).errors(drawn)
+    np.testing.assert_allclose(errors, ((values - y) ** 2) @ weights)
     expression = Expression(Design.of("cube_root", "x1"), ("a",), (root,))
     assert export.text(expression) == "cube_root(a)"
     assert "clip3(" in export.text(Expression(Design.of("clip3", "x1", "x1", "x1"), ("a",), (middle,)))

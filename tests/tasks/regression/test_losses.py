@@ -36,7 +36,7 @@ def test_the_kernels_have_the_same_errors(scaled):
     program, columns = Program.of(built.library), np.ascontiguousarray(X.T)
     batch = built.encode([expression.design for expression in expressions])
     defined = scaled_error if scaled else squared_error
-    found = program.errors(batch, columns, y, weights, scaled=scaled)
+    found = Fit(program, columns, y, weights, scaled=scaled).errors(batch)
     want = [defined(evaluate(expression, X), y, weights) for expression in expressions]
     assert found == pytest.approx(want, rel=1e-9)
     assert np.isinf(found[3])

@@ -138,6 +138,12 @@ def test_operators_of_ones_own_and_failures_stay_as_they_are():
     refined = task.refine(task.space.encode(designs), np.full(3, 20))
     assert list(refined.designs) == designs
     assert refined.calls.tolist() == [0, 1, 0]
+    # One that has the user's own operator is not walked at all: the stack of the kernels would run out of bounds.
+    many = task.space.encode([Design.of(*["cbrt"] * 25, "x1")] * 2000)
+    for _ in range(5):
+        poison = [np.full(size, 2**60) for size in range(1, 60)]  # what memory that is not set may hold
+        del poison
+        assert not task.refine(many, np.full(2000, 20)).calls.any()
 
 
 # -------------------------------------------------------------------------------------------- during a search

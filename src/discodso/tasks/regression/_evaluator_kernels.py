@@ -17,7 +17,12 @@ from discodso.tasks.regression._vector_math import OPTIONS
 from discodso.tasks.regression.operators import INPUT, VALUE
 
 BLOCK = 128
-SQUARED, ABSOLUTE, SCALED = range(3)  # kinds of errors
+# What kernels hand on are plain tuples: the files that numba keeps name the classes of named ones.
+Programs = tuple[Ints, Floats, Ints, Ints, Floats]  # tokens, values [B, T], lengths [B], code, operand [K]
+Data = tuple[Floats, Floats, Floats]  # columns [d, n], which is X transposed, target and weights [n]
+Workspace = tuple[
+    Floats, Floats, Ints
+]  # buffer [inputs and stack, BLOCK], work [3, BLOCK] for functions, stack
 
 
 @njit(**OPTIONS)
@@ -41,10 +46,8 @@ def binary(code: int, a: Floats, b: Floats, out: Floats, count: int) -> None:
 
 @njit(**OPTIONS)
 def unary(code: int, a: Floats, out: Floats, work: Floats, count: int) -> None:
-    if code == 4:
-        _vector_math.sin(a, out, work[0], work[1], count)
-    elif code == 5:
-        _vector_math.cos(a, out, work[0], work[1], count)
+    if code <= 5:
+        _vector_math.sine(a, out, work[0], code - 4, count)
     elif code == 6:
         _vector_math.tan(a, out, work[0], work[1], count)
     elif code == 7:
@@ -77,28 +80,34 @@ def unary(code: int, a: Floats, out: Floats, work: Floats, count: int) -> None:
 
 
 @njit(**OPTIONS)
-def run(
-    tokens: Ints,
-    values: Floats,
-    length: int,
-    code: Ints,
-    operand: Floats,
-    inputs: int,
-    buffer: Floats,
-    work: Floats,
-    stack: Ints,
-    count: int,
-) -> int:
-    """Evaluate one expression on the block whose inputs stand in the buffer; returns the row of the result."""
+def workspace_for(columns: Floats, size: int) -> Workspace:
+    """For expressions of up to `size` tokens."""
+    buffer = np.empty((columns.shape[0] + 2 * size + 2, BLOCK))
+    return buffer, np.empty((3, BLOCK)), np.empty(size + 1, np.int64)
+
+
+@njit(**OPTIONS)
+def load(columns: Floats, start: int, buffer: Floats) -> int:
+    """Put the block of rows from `start` on into the buffer; returns how many they are."""
+    count: int = min(BLOCK, columns.shape[1] - start)
+    buffer[: len(columns), :count] = columns[:, start : start + count]
+    return count
+
+
+@njit(**OPTIONS)
+def run(programs: Programs, b: int, inputs: int, workspace: Workspace, count: int) -> Floats:
+    """Evaluate expression b on the block whose inputs stand in the buffer; returns the row of the result."""
+    tokens, values, lengths, code, operand = programs
+    buffer, work, stack = workspace
     top = 0
-    for position in range(length - 1, -1, -1):
-        token = tokens[position]
+    for position in range(lengths[b] - 1, -1, -1):
+        token = tokens[b, position]
         kind = code[token]
-        if kind == INPUT:  # an input
+        if kind == INPUT:
             stack[top] = int(operand[token])
             top += 1
         elif kind >= VALUE:  # a value of its own, or a literal
-            number = values[position] if kind == VALUE else operand[token]
+            number = values[b, position] if kind == VALUE else operand[token]
             row = inputs + 2 * top
             target = buffer[row]
             for j in range(count):
@@ -118,72 +127,42 @@ def run(
             row += first == row
             unary(kind, buffer[first], buffer[row], work, count)
             stack[top - 1] = row
-    return int(stack[0])
+    result: Floats = buffer[stack[0]]
+    return result
 
 
 @njit(**OPTIONS)
-def memory(columns: Floats, size: int) -> tuple[Floats, Floats, Ints]:
-    """What `run` works in, for expressions of up to `size` tokens: buffer, work and stack."""
-    inputs = columns.shape[0]
-    return np.empty((inputs + 2 * size + 2, BLOCK)), np.empty((3, BLOCK)), np.empty(size + 1, np.int64)
+def predict(programs: Programs, columns: Floats, predictions: Floats) -> None:
+    """predictions[B, n] of B expressions on n rows."""
+    room = workspace_for(columns, programs[0].shape[1])
+    for start in range(0, columns.shape[1], BLOCK):
+        count = load(columns, start, room[0])
+        for b in range(len(predictions)):
+            predictions[b, start : start + count] = run(programs, b, len(columns), room, count)[:count]
 
 
 @njit(**OPTIONS)
-def predict(
-    tokens: Ints,
-    values: Floats,
-    lengths: Ints,
-    code: Ints,
-    operand: Floats,
-    columns: Floats,
-    predictions: Floats,
-) -> None:
-    """predictions[B, n] of B expressions on n rows; columns is X transposed, [d, n]."""
-    inputs, rows = columns.shape
-    buffer, work, stack = memory(columns, tokens.shape[1])
-    for start in range(0, rows, BLOCK):
-        count = min(BLOCK, rows - start)
-        buffer[:inputs, :count] = columns[:, start : start + count]
-        for b in range(tokens.shape[0]):
-            row = run(tokens[b], values[b], lengths[b], code, operand, inputs, buffer, work, stack, count)
-            predictions[b, start : start + count] = buffer[row, :count]
+def errors(programs: Programs, data: Data, absolute: bool, scaled: bool, result: Floats) -> None:
+    """result[B]: weighted sums of squared or absolute errors, infinite where a prediction is not finite.
 
-
-@njit(**OPTIONS)
-def errors(
-    tokens: Ints,
-    values: Floats,
-    lengths: Ints,
-    code: Ints,
-    operand: Floats,
-    columns: Floats,
-    target: Floats,
-    weights: Floats,
-    kind: int,
-    result: Floats,
-) -> None:
-    """result[B]: weighted sum of errors of this kind, infinity where a prediction is not finite.
-
-    If SCALED it is the mean squared error of the best a + b f for each expression f; the target then has the
+    If scaled it is the mean squared error of the best a + b f for each expression f; the target then has the
     weighted mean 0, and the weights sum to 1. Its sums are taken of f less its first value, so that a large offset
     does not eat the digits. An expression that has failed on one block is not evaluated on the next.
     """
-    inputs, rows = columns.shape
-    buffer, work, stack = memory(columns, tokens.shape[1])
+    columns, target, weights = data
+    room = workspace_for(columns, programs[0].shape[1])
     # For each expression its first value, and sums of g, g^2 and g times the target.
-    sums = np.zeros((4, tokens.shape[0] if kind == SCALED else 0))
+    sums = np.zeros((4, len(result) if scaled else 0))
     result[:] = 0.0
-    for start in range(0, rows, BLOCK):
-        count = min(BLOCK, rows - start)
-        buffer[:inputs, :count] = columns[:, start : start + count]
+    for start in range(0, len(target), BLOCK):
+        count = load(columns, start, room[0])
         y, w = target[start : start + count], weights[start : start + count]
-        for b in range(tokens.shape[0]):
+        for b in range(len(result)):
             if result[b] == np.inf:
                 continue
-            row = run(tokens[b], values[b], lengths[b], code, operand, inputs, buffer, work, stack, count)
-            predicted = buffer[row]
+            predicted = run(programs, b, len(columns), room, count)
             check = 0.0  # becomes NaN if any prediction is not finite, whatever its weight
-            if kind == SCALED:
+            if scaled:
                 if start == 0:
                     sums[0, b] = predicted[0]
                 first, one, two, three = sums[0, b], 0.0, 0.0, 0.0
@@ -202,17 +181,17 @@ def errors(
                 total = 0.0
                 for j in range(count):
                     difference = predicted[j] - y[j]
-                    size = abs(difference) if kind == ABSOLUTE else difference * difference
+                    size = abs(difference) if absolute else difference * difference
                     total += w[j] * size
                     check += 0.0 * predicted[j]
                 total += check
                 result[b] = result[b] + total if abs(total) < np.inf else np.inf
-    if kind != SCALED:
+    if not scaled:
         return
     variance = 0.0
-    for j in range(rows):
+    for j in range(len(target)):
         variance += weights[j] * target[j] * target[j]
-    for b in range(tokens.shape[0]):
+    for b in range(len(result)):
         if result[b] == 0.0:
             spread = sums[2, b] - sums[1, b] * sums[1, b]
             explained = sums[3, b] * sums[3, b] / spread if spread > 1e-14 * sums[2, b] else 0.0

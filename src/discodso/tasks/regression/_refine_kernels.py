@@ -11,23 +11,34 @@ import numpy as np
 from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints
+from discodso.tasks.regression import _evaluator_kernels as kernels
 from discodso.tasks.regression import _vector_math
-from discodso.tasks.regression._evaluator_kernels import BLOCK, binary, memory, run, unary
+from discodso.tasks.regression._evaluator_kernels import BLOCK, Data, Programs, Workspace
 from discodso.tasks.regression._vector_math import OPTIONS
 from discodso.tasks.regression.operators import INPUT, VALUE
 
 _SMALLEST_DAMPING, _FIRST_DAMPING, _LARGEST_DAMPING = 1e-9, 1e-3, 1e6
 _LESS, _MORE = 0.1, 8.0  # what damping becomes after a step that helped, and after one that did not
+# The two operands of every node, whether a constant moves it, places of the constants, values of the nodes
+# [T, BLOCK], and slopes [T + 1, BLOCK], whose last row is for operands that no constant moves.
+Graph = tuple[Ints, Ints, Bools, Ints, Floats, Floats]
 
 
 @njit(**OPTIONS)
-def _structure(
-    tokens: Ints, length: int, code: Ints, stack: Ints, first: Ints, second: Ints, varies: Bools, places: Ints
-) -> int:
-    """Operands of every node, whether it depends on a constant, and where the constants stand; their number."""
+def _graph(size: int) -> Graph:
+    first, second, places = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
+    varies, nodes, slopes = np.zeros(size, np.bool_), np.empty((size, BLOCK)), np.empty((size + 1, BLOCK))
+    return first, second, varies, places, nodes, slopes
+
+
+@njit(**OPTIONS)
+def _structure(programs: Programs, b: int, stack: Ints, graph: Graph) -> int:
+    """Write down what depends on what in expression b; returns the number of its constants."""
+    tokens, _, lengths, code, _ = programs
+    first, second, varies, places, _, _ = graph
     top = 0
-    for position in range(length - 1, -1, -1):
-        kind = code[tokens[position]]
+    for position in range(lengths[b] - 1, -1, -1):
+        kind = code[tokens[b, position]]
         if kind >= INPUT:
             varies[position] = kind == VALUE
             stack[top] = position
@@ -42,58 +53,44 @@ def _structure(
             varies[position] = varies[stack[top - 1]]
             stack[top - 1] = position
     count = 0
-    for position in range(length):
-        if code[tokens[position]] == VALUE:
+    for position in range(lengths[b]):
+        if code[tokens[b, position]] == VALUE:
             places[count] = position
             count += 1
     return count
 
 
 @njit(**OPTIONS)
-def _forward(
-    tokens: Ints,
-    values: Floats,
-    length: int,
-    code: Ints,
-    operand: Floats,
-    buffer: Floats,
-    first: Ints,
-    second: Ints,
-    nodes: Floats,
-    work: Floats,
-    count: int,
-) -> None:
-    """nodes[T, count]: the values of all nodes on a block of rows, whose inputs stand in the buffer."""
-    for position in range(length - 1, -1, -1):
-        token = tokens[position]
-        kind = code[token]
-        out = nodes[position]
+def _forward(programs: Programs, b: int, graph: Graph, workspace: Workspace, count: int) -> None:
+    """The values of all nodes on the block of rows whose inputs stand in the buffer."""
+    tokens, values, lengths, code, operand = programs
+    first, second, _, _, nodes, _ = graph
+    buffer, work, _ = workspace
+    for position in range(lengths[b] - 1, -1, -1):
+        token = tokens[b, position]
+        kind, out = code[token], nodes[position]
         if kind == INPUT:
             column = buffer[int(operand[token])]
             for j in range(count):
                 out[j] = column[j]
         elif kind >= VALUE:
-            number = values[position] if kind == VALUE else operand[token]
+            number = values[b, position] if kind == VALUE else operand[token]
             for j in range(count):
                 out[j] = number
         elif kind <= 3 or kind == 14:
-            binary(kind, nodes[first[position]], nodes[second[position]], out, count)
+            kernels.binary(kind, nodes[first[position]], nodes[second[position]], out, count)
         else:
-            unary(kind, nodes[first[position]], out, work, count)
+            kernels.unary(kind, nodes[first[position]], out, work, count)
 
 
 @njit(**OPTIONS)
 def _binary_slopes(
     kind: int, a: Floats, b: Floats, f: Floats, g: Floats, to_a: Floats, to_b: Floats, count: int
 ) -> None:
-    if kind == 0:
+    if kind <= 1:
         for j in range(count):
             to_a[j] = g[j]
-            to_b[j] = g[j]
-    elif kind == 1:
-        for j in range(count):
-            to_a[j] = g[j]
-            to_b[j] = -g[j]
+            to_b[j] = -g[j] if kind else g[j]
     elif kind == 2:
         for j in range(count):
             to_a[j] = g[j] * b[j]
@@ -110,14 +107,10 @@ def _binary_slopes(
 
 @njit(**OPTIONS)
 def _unary_slopes(kind: int, a: Floats, f: Floats, g: Floats, out: Floats, work: Floats, count: int) -> None:
-    if kind == 4:
-        _vector_math.cos(a, out, work[0], work[1], count)
+    if kind <= 5:
+        _vector_math.sine(a, out, work[0], 5 - kind, count)
         for j in range(count):
-            out[j] *= g[j]
-    elif kind == 5:
-        _vector_math.sin(a, out, work[0], work[1], count)
-        for j in range(count):
-            out[j] *= -g[j]
+            out[j] *= g[j] if kind == 4 else -g[j]
     elif kind == 6:
         for j in range(count):
             out[j] = g[j] * (1.0 + f[j] * f[j])
@@ -154,86 +147,55 @@ def _unary_slopes(kind: int, a: Floats, f: Floats, g: Floats, out: Floats, work:
 
 
 @njit(**OPTIONS)
-def _backward(
-    tokens: Ints,
-    length: int,
-    code: Ints,
-    first: Ints,
-    second: Ints,
-    varies: Bools,
-    nodes: Floats,
-    slopes: Floats,
-    work: Floats,
-    count: int,
-) -> None:
-    """slopes[T, count]: the derivative of the expression by every node that a constant can move.
-
-    Row T of the slopes is for operands that no constant moves.
-    """
-    unused = slopes.shape[0] - 1
+def _backward(programs: Programs, b: int, graph: Graph, work: Floats, count: int) -> None:
+    """The slopes: the derivative of the expression by every node that a constant can move."""
+    first, second, varies, _, nodes, slopes = graph
+    tokens, _, lengths, code, _ = programs
+    unused = len(slopes) - 1
     slopes[0, :count] = 1.0
-    for position in range(length):
-        kind = code[tokens[position]]
+    for position in range(lengths[b]):
+        kind = code[tokens[b, position]]
         if kind >= INPUT or not varies[position]:
             continue
-        a = first[position]
+        left, right = first[position], second[position]
         f, g = nodes[position], slopes[position]
         if kind <= 3 or kind == 14:
-            b = second[position]
-            to_a, to_b = slopes[a if varies[a] else unused], slopes[b if varies[b] else unused]
-            if kind == 14 and not varies[b]:  # without the logarithm, which costs most
+            to_left = slopes[left if varies[left] else unused]
+            to_right = slopes[right if varies[right] else unused]
+            if kind == 14 and not varies[right]:  # without the logarithm, which costs most
                 for j in range(count):
-                    to_a[j] = g[j] * nodes[b, j] * nodes[a, j] ** (nodes[b, j] - 1.0)
+                    to_left[j] = g[j] * nodes[right, j] * nodes[left, j] ** (nodes[right, j] - 1.0)
             else:
-                _binary_slopes(kind, nodes[a], nodes[b], f, g, to_a, to_b, count)
+                _binary_slopes(kind, nodes[left], nodes[right], f, g, to_left, to_right, count)
         else:
-            _unary_slopes(kind, nodes[a], f, g, slopes[a], work, count)
+            _unary_slopes(kind, nodes[left], f, g, slopes[left], work, count)
 
 
 @njit(**OPTIONS)
-def jacobian(
-    tokens: Ints, values: Floats, length: int, code: Ints, operand: Floats, columns: Floats, result: Floats
-) -> None:
+def jacobian(programs: Programs, columns: Floats, result: Floats) -> None:
     """result[k, n]: the derivative of one expression by each of its k constants."""
-    inputs, rows = columns.shape
-    size = tokens.shape[0]
-    first, second, places = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
-    varies, nodes, slopes = np.zeros(size, np.bool_), np.empty((size, BLOCK)), np.empty((size + 1, BLOCK))
-    buffer, work, stack = memory(columns, size)
-    constants = _structure(tokens, length, code, stack, first, second, varies, places)
-    for start in range(0, rows, BLOCK):
-        count = min(BLOCK, rows - start)
-        buffer[:inputs, :count] = columns[:, start : start + count]
-        _forward(tokens, values, length, code, operand, buffer, first, second, nodes, work, count)
-        _backward(tokens, length, code, first, second, varies, nodes, slopes, work, count)
-        for k in range(constants):
+    size = programs[0].shape[1]
+    graph, room = _graph(size), kernels.workspace_for(columns, size)
+    _, _, _, places, _, slopes = graph
+    buffer, work, stack = room
+    _structure(programs, 0, stack, graph)
+    for start in range(0, columns.shape[1], BLOCK):
+        count = kernels.load(columns, start, buffer)
+        _forward(programs, 0, graph, room, count)
+        _backward(programs, 0, graph, work, count)
+        for k in range(len(result)):
             result[k, start : start + count] = slopes[places[k], :count]
 
 
 @njit(**OPTIONS)
-def _error(
-    tokens: Ints,
-    values: Floats,
-    length: int,
-    code: Ints,
-    operand: Floats,
-    columns: Floats,
-    target: Floats,
-    weights: Floats,
-    scaled: bool,
-    buffer: Floats,
-    work: Floats,
-    stack: Ints,
-    line: Floats,
-) -> float:
+def _error(programs: Programs, b: int, data: Data, scaled: bool, workspace: Workspace, line: Floats) -> float:
     """Mean squared error of f, or of the best a + b f; infinite where not finite. `line` becomes a and b."""
-    inputs, rows = columns.shape
+    columns, target, weights = data
     total, origin, one, two, three, variance = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for start in range(0, rows, BLOCK):
-        count = min(BLOCK, rows - start)
-        buffer[:inputs, :count] = columns[:, start : start + count]
-        row = run(tokens, values, length, code, operand, inputs, buffer, work, stack, count)
-        predicted, y, w = buffer[row], target[start : start + count], weights[start : start + count]
+    for start in range(0, len(target), BLOCK):
+        count = kernels.load(columns, start, workspace[0])
+        y, w = target[start : start + count], weights[start : start + count]
+        predicted = kernels.run(programs, b, len(columns), workspace, count)
         check = 0.0
         if scaled:
             if start == 0:
@@ -291,64 +253,52 @@ def _solve(matrix: Floats, right: Floats, size: int) -> bool:
 
 @njit(**OPTIONS)
 def levenberg_marquardt(
-    tokens: Ints,
-    values: Floats,
-    lengths: Ints,
-    code: Ints,
-    operand: Floats,
-    columns: Floats,
-    target: Floats,
-    weights: Floats,
+    programs: Programs,
+    data: Data,
     scaled: bool,
-    low: float,
-    high: float,
+    bounds: tuple[float, float],
     allowed: Ints,
     least_gain: float,
     errors: Floats,
     calls: Ints,
 ) -> None:
-    """Least squares over the constants of B expressions, which move in values[B, T].
+    """Least squares over the constants of B expressions, whose values[B, T] move within bounds.
 
     With `scaled` the error is that of the best a + b f, and the target has mean 0. `allowed[B]` calls may be spent
     on each; calls[B] becomes those that were: one for every evaluation of the residuals, one for every Jacobian.
     errors[B] becomes the mean squared errors. A step that gains less than the share `least_gain` of the error is
     the last one.
     """
-    inputs, rows = columns.shape
-    size = tokens.shape[1]
-    lead = 2 if scaled else 0
-    first, second, places = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
-    varies = np.zeros(size, np.bool_)
-    nodes, slopes, table = np.empty((size, BLOCK)), np.empty((size + 1, BLOCK)), np.empty((size + 2, BLOCK))
-    buffer, work, stack = memory(columns, size)
+    columns, target, weights = data
+    low, high = bounds
+    size, lead = programs[0].shape[1], 2 if scaled else 0
+    graph, room, table = _graph(size), kernels.workspace_for(columns, size), np.empty((size + 2, BLOCK))
+    _, _, _, places, nodes, slopes = graph
+    buffer, work, stack = room
     gram, system = np.empty((size + 2, size + 2)), np.empty((size + 2, size + 2))
     pull, step, scale = np.empty(size + 2), np.empty(size + 2), np.empty(size + 2)
-    line, new_line, trial, residual = np.empty(2), np.empty(2), np.empty(size), np.empty(BLOCK)
-    for b in range(tokens.shape[0]):
+    line, new_line, before, residual = np.empty(2), np.empty(2), np.empty(size), np.empty(BLOCK)
+    for b in range(len(errors)):
         calls[b] = 0
         errors[b] = np.inf
-        own, length = tokens[b], lengths[b]
-        constants = _structure(own, length, code, stack, first, second, varies, places)
-        if constants == 0 or allowed[b] < 3:
+        if allowed[b] < 3:  # also where an operator is the user's own, which has no code here
             continue
-        calls[b] += 1
-        error = _error(
-            own, values[b], length, code, operand, columns, target, weights, scaled, buffer, work, stack, line
-        )
-        errors[b] = error
-        if not error < np.inf:
+        constants = _structure(programs, b, stack, graph)
+        if constants == 0:
             continue
-        total, damping, going = lead + constants, _FIRST_DAMPING, True
-        while going and calls[b] + 2 <= allowed[b] and error > 1e-28:
+        calls[b] = 1
+        errors[b] = _error(programs, b, data, scaled, room, line)
+        values, total = programs[1][b], lead + constants
+        damping, going = _FIRST_DAMPING, errors[b] < np.inf
+        while going and calls[b] + 2 <= allowed[b] and errors[b] > 1e-28:
             calls[b] += 1
             gram[:total, :total] = 0.0
             pull[:total] = 0.0
-            for start in range(0, rows, BLOCK):
-                count = min(BLOCK, rows - start)
-                buffer[:inputs, :count] = columns[:, start : start + count]
+            for start in range(0, len(target), BLOCK):
+                count = kernels.load(columns, start, buffer)
                 y, w = target[start : start + count], weights[start : start + count]
-                _forward(own, values[b], length, code, operand, buffer, first, second, nodes, work, count)
-                _backward(own, length, code, first, second, varies, nodes, slopes, work, count)
+                _forward(programs, b, graph, room, count)
+                _backward(programs, b, graph, work, count)
                 f = nodes[0]
                 for j in range(count):
                     residual[j] = w[j] * (line[0] + line[1] * f[j] - y[j])
@@ -360,14 +310,12 @@ def levenberg_marquardt(
                     for j in range(count):
                         column[j] = line[1] * slope[j]
                 for i in range(total):
-                    left = table[i]
-                    part = 0.0
+                    left, part = table[i], 0.0
                     for j in range(count):
                         part += left[j] * residual[j]
                     pull[i] += part
                     for k in range(i + 1):
-                        right = table[k]
-                        part = 0.0
+                        right, part = table[k], 0.0
                         for j in range(count):
                             part += w[j] * left[j] * right[j]
                         gram[i, k] += part
@@ -375,62 +323,42 @@ def levenberg_marquardt(
                 scale[i] = np.sqrt(gram[i, i]) if gram[i, i] > 1e-300 else 1.0
                 if not scale[i] < 1e150:
                     going = False
+            before[:] = values
             while going and calls[b] < allowed[b]:
                 for i in range(total):
                     step[i] = -pull[i] / scale[i]
                     for k in range(i + 1):
                         system[i, k] = gram[i, k] / (scale[i] * scale[k])
                     system[i, i] = (1.0 if system[i, i] > 0.0 else 0.0) + damping + 1e-12
-                    place = places[i - lead] if i >= lead else 0
-                    if i >= lead and (
-                        (values[b, place] <= low and step[i] < 0.0)
-                        or (values[b, place] >= high and step[i] > 0.0)
-                    ):  # at a bound, and pulled beyond it: it stays
-                        step[i] = 0.0
-                        system[i, :i] = 0.0
-                        scale[i] = np.inf
+                    if i >= lead:
+                        value = before[places[i - lead]]
+                        if (value <= low and step[i] < 0.0) or (value >= high and step[i] > 0.0):
+                            # At a bound, and pulled beyond it: it stays.
+                            step[i] = 0.0
+                            system[i, :i] = 0.0
+                            scale[i] = np.inf
                 for i in range(total):
                     for k in range(i):
                         if scale[k] == np.inf:
                             system[i, k] = 0.0
-                solved = _solve(system, step, total)
-                moved = False
-                if solved:
-                    trial[:length] = values[b, :length]
-                    for k in range(constants):
-                        place = places[k]
-                        number = values[b, place] + step[lead + k] / scale[lead + k]
-                        trial[place] = min(max(number, low), high)
-                        moved = moved or trial[place] != values[b, place]
-                        solved = solved and abs(trial[place]) < 1e100
+                solved, moved = _solve(system, step, total), False
+                for k in range(constants if solved else 0):
+                    place = places[k]
+                    number = before[place] + step[lead + k] / scale[lead + k]
+                    values[place] = min(max(number, low), high)
+                    moved = moved or values[place] != before[place]
+                    solved = solved and abs(values[place]) < 1e100
                 if solved and not moved:
                     going = False
                     break
-                better = np.inf
                 if solved:
                     calls[b] += 1
-                    better = _error(
-                        own,
-                        trial,
-                        length,
-                        code,
-                        operand,
-                        columns,
-                        target,
-                        weights,
-                        scaled,
-                        buffer,
-                        work,
-                        stack,
-                        new_line,
-                    )
-                if better < error:
-                    going = better < (1.0 - least_gain) * error
-                    error = better
-                    values[b, :length] = trial[:length]
-                    line[0], line[1] = new_line[0], new_line[1]
-                    damping = max(damping * _LESS, _SMALLEST_DAMPING)
-                    break
+                    error = _error(programs, b, data, scaled, room, new_line)
+                    if error < errors[b]:
+                        going = error < (1.0 - least_gain) * errors[b]
+                        errors[b], line[:] = error, new_line
+                        damping = max(damping * _LESS, _SMALLEST_DAMPING)
+                        break
+                values[:] = before
                 damping *= _MORE
                 going = damping < _LARGEST_DAMPING
-        errors[b] = error

@@ -136,23 +136,14 @@ def _all_small(x: Floats, count: int) -> bool:
 
 
 @njit(**OPTIONS)
-def sin(x: Floats, out: Floats, work: Floats, more: Floats, count: int) -> None:
-    """out = sin x."""
+def sine(x: Floats, out: Floats, work: Floats, shift: int, count: int) -> None:
+    """out = sin(x + shift pi / 2): the sine for a shift of 0, the cosine for 1."""
     if _all_small(x, count):
-        _sine_of_quadrant(x, out, work, 0, count)
+        _sine_of_quadrant(x, out, work, shift, count)
     else:
         for j in range(count):
-            out[j] = math.sin(x[j]) if abs(x[j]) < np.inf else np.nan
-
-
-@njit(**OPTIONS)
-def cos(x: Floats, out: Floats, work: Floats, more: Floats, count: int) -> None:
-    """out = cos x."""
-    if _all_small(x, count):
-        _sine_of_quadrant(x, out, work, 1, count)
-    else:
-        for j in range(count):
-            out[j] = math.cos(x[j]) if abs(x[j]) < np.inf else np.nan
+            value = math.cos(x[j]) if shift else math.sin(x[j])
+            out[j] = value if abs(x[j]) < np.inf else np.nan
 
 
 @njit(**OPTIONS)

@@ -41,8 +41,8 @@ def read_table(path: str | Path, target: str, ignore: tuple[str, ...] = ()) -> G
     columns = tuple(name for name in header if name != target and name not in ignore)
     if not columns:
         raise DeclarationError(f"{path} has no column beside the target {target!r}")
-    places = [header.index(name) for name in (*columns, target)]
-    values = np.array([_numbers(path, line, row, places, header) for line, row in rows])
+    cells = [(line, name, row[header.index(name)]) for line, row in rows for name in (*columns, target)]
+    values = np.array([_number(path, *cell) for cell in cells]).reshape(len(rows), -1)
     return GivenData(values[:, :-1], values[:, -1], np.ones(len(values)), columns, target)
 
 
@@ -68,9 +68,8 @@ def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
         raise DeclarationError(f"{path} is empty; expected a header line and rows of numbers")
     header = [name.strip() for name in lines[0][1]]
     if len(set(header)) != len(header) or not all(header):
-        raise DeclarationError(
-            f"{path}: column names must be distinct and not empty, got {', '.join(header)}"
-        )
+        got = ", ".join(header)
+        raise DeclarationError(f"{path}: column names must be distinct and not empty, got {got}")
     if len(lines) == 1:
         raise DeclarationError(f"{path} has a header but no rows")
     for number, row in lines[1:]:
@@ -79,19 +78,14 @@ def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     return header, lines[1:]
 
 
-def _numbers(
-    path: str | Path, line: int, row: list[str], places: list[int], header: list[str]
-) -> list[float]:
-    found = []
-    for place in places:
-        try:
-            value = float(row[place])
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
-            raise DeclarationError(
-                f"{path}, line {line}, column {header[place]!r}: {row[place]!r} is not a finite number; "
-                "fill or drop the row, or leave the column out with --ignore"
-            )
-        found.append(value)
-    return found
+def _number(path: str | Path, line: int, column: str, cell: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise DeclarationError(
+            f"{path}, line {line}, column {column!r}: {cell!r} is not a finite number; "
+            "fill or drop the row, or leave the column out with --ignore"
+        )
+    return value

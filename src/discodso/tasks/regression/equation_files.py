@@ -19,6 +19,7 @@ from discodso.tasks.regression.typeset import mathml
 
 EQUATION = "equation.json"
 _POINTS = 400  # rows of the data that are kept for a plot
+_NUMBER = (int, float, type(None))  # None where a number was not finite
 
 
 def write_equation(folder: Path, found: FoundEquation, calls: int) -> None:
@@ -48,24 +49,28 @@ def write_equation(folder: Path, found: FoundEquation, calls: int) -> None:
 def read_equation(folder: Path) -> dict[str, Any] | None:
     """What `write_equation` has written, None if there is nothing, or something else."""
     data = read_object(folder / EQUATION)
-    if data is None:
+    try:
+        return data if data is not None and _is_whole(data) else None
+    except (AttributeError, KeyError, TypeError):  # a part is missing, or something else
         return None
-    front, columns = data.get("front", []), data.get("columns", [])
-    good = (
-        _is_formula(data.get("math"))
-        and isinstance(columns, list)
-        and all(isinstance(name, str) for name in columns)
-        and isinstance(front, list)
-        and all(map(_is_front_row, front))
-        and _is_plot(data.get("plot"))
+
+
+def _is_whole(data: dict[str, Any]) -> bool:
+    plot = data["plot"]
+    given, curve = plot["given"], plot.get("curve", {"x": [], "y": []})
+    pairs = (given, plot["predicted"]), (given, plot.get("input", given)), (curve["x"], curve["y"])
+    return (
+        _is_formula(data["math"])
+        and _are(data.get("columns", []), str)
+        and _are(data.get("front", []), dict)
+        and all(map(_is_front_row, data.get("front", [])))
+        and all(_are(a, *_NUMBER) and _are(b, *_NUMBER) and len(a) == len(b) for a, b in pairs)
     )
-    return data if good else None
 
 
-def _is_front_row(row: Any) -> bool:
-    if not isinstance(row, dict) or not _are_numbers([row.get("complexity", ""), row.get("loss")]):
-        return False
-    return row["complexity"] is not None and "expression" in row and _is_formula(row.get("math"))
+def _is_front_row(row: dict[str, Any]) -> bool:
+    numbers = type(row["complexity"]) in (int, float) and type(row.get("loss")) in _NUMBER
+    return numbers and "expression" in row and _is_formula(row["math"])
 
 
 def _is_formula(node: Any, depth: int = 0) -> bool:
@@ -74,18 +79,9 @@ def _is_formula(node: Any, depth: int = 0) -> bool:
     return inside and all(isinstance(child, str) or _is_formula(child, depth + 1) for child in node[1:])
 
 
-def _is_plot(plot: Any) -> bool:
-    if not isinstance(plot, dict):
-        return False
-    given, curve = plot.get("given"), plot.get("curve", {"x": [], "y": []})
-    ends = (curve.get("x"), curve.get("y")) if isinstance(curve, dict) else (None, None)
-    pairs: list[tuple[Any, Any]] = [(given, plot.get("predicted")), (given, plot.get("input", given)), ends]
-    return all(_are_numbers(a) and _are_numbers(b) and len(a) == len(b) for a, b in pairs)
-
-
-def _are_numbers(values: Any) -> bool:
-    """Whether it is a list of numbers, or of None where a number was not finite."""
-    return isinstance(values, list) and all(value is None or type(value) in (int, float) for value in values)
+def _are(values: Any, *types: type) -> bool:
+    """Whether it is a list of things of some types."""
+    return isinstance(values, list) and all(type(value) in types for value in values)
 
 
 def _plot(chosen: Expression, X: Floats, y: Floats) -> dict[str, Any]:

@@ -95,18 +95,12 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(base, (int, np.integer)):
             base = check_random_state(base).randint(2**31 - 1)  # a number that a resumed run can begin with
         before: FoundEquation | None = getattr(self, "_found", None) if self.warm_start else None
-        settings = RunSettings(
-            options,
-            Plan(self.budget, int(base), time_limit=self.time_limit),
-            self.method,
-            self.preset,
-            initial_designs=() if before is None else before.kept,
-            given=data,
-        )
+        plan, kept = Plan(self.budget, int(base), time_limit=self.time_limit), before.kept if before else ()
+        settings = RunSettings(options, plan, self.method, self.preset, initial_designs=kept, given=data)
         if resume:
             # The batch size follows the budget that the run began with, so its method is that of the folder.
-            kept = settings_of(self.out, self.budget, self.time_limit)
-            settings = replace(settings, plan=kept.plan, method=kept.method)
+            begun = settings_of(self.out, self.budget, self.time_limit)
+            settings = replace(settings, plan=begun.plan, method=begun.method)
         outcome = start(settings, out=self.out, resume=resume)
         found: FoundEquation = outcome.found
         self.result_, self.space_ = outcome.result, outcome.space
@@ -124,9 +118,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not weights.sum() > 0:
             raise ValueError("sample_weight must not be all zero")
         names = getattr(self, "feature_names_in_", self.column_names)
-        if names is None:
-            names = [f"x{i + 1}" for i in range(X.shape[1])]
-        columns = tuple(map(str, names))
+        columns = tuple(f"x{i + 1}" for i in range(X.shape[1])) if names is None else tuple(map(str, names))
         if len(columns) != X.shape[1]:
             raise ValueError(f"column_names has {len(columns)} names, but X has {X.shape[1]} features")
         return GivenData(X, y, weights, columns)
@@ -142,7 +134,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def plot_front(self, path: str | Path | None = None) -> figures.Plot:
         """The accuracy-complexity front; written as SVG, PDF or PNG where a path is given."""
         check_is_fitted(self)
-        plot = figures.front(*front_columns(self.front_points_, self.expression_))
+        plot = figures.front(*front_columns(self.front_rows_))
         return plot if path is None else plot.save(path)
 
     def plot_fit(self, X: Any, y: Any, path: str | Path | None = None) -> figures.Plot:

@@ -9,13 +9,13 @@ import ast
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from discodso.base.arrays import Floats
-from discodso.base.errors import DeclarationError, InvalidDesignError
+from discodso.base.errors import InvalidDesignError
 from discodso.space.design import Design
 from discodso.tasks.regression.operators import OPERATORS, Operator
 from discodso.tasks.regression.typeset import markup, mathml
@@ -23,6 +23,7 @@ from discodso.tasks.regression.typeset import markup, mathml
 CONST = "const"
 _INPUT = re.compile(r"x([1-9]\d*)")
 T = TypeVar("T")
+Item = str | tuple[str, float]  # a token, perhaps with its value
 
 
 def input_index(name: str) -> int | None:
@@ -79,26 +80,19 @@ class Expression:
 
     def operator(self, name: str) -> Operator | None:
         """The operator of this name, None for leaves."""
-        for own in self.operators:
-            if own.name == name:
-                return own
-        return OPERATORS.get(name)
+        return next((own for own in self.operators if own.name == name), OPERATORS.get(name))
 
     def fold(self, column: Callable[[int], T], number: Callable[[float], T], apply: Callable[..., T]) -> T:
         """Build something from the leaves up: `apply(operator, *operands)`; no recursion, so no depth limit."""
         stack: list[T] = []
         for name, value in reversed(list(self.design)):
-            operator = self.operator(name)
-            index = input_index(name)
+            operator, index = self.operator(name), input_index(name)
             if operator is not None:
-                operands = [stack.pop() for _ in range(operator.arity)]
-                stack.append(apply(operator, *operands))
+                stack.append(apply(operator, *[stack.pop() for _ in range(operator.arity)]))
             elif index is not None:
                 stack.append(column(index))
             else:
-                literal = literal_value(name) if value is None else value
-                assert literal is not None
-                stack.append(number(literal))
+                stack.append(number(float(name) if value is None else value))
         return stack[0]
 
     def __call__(self, X: Any) -> Floats:
@@ -111,11 +105,6 @@ class Expression:
                 lambda operator, *operands: operator.function(*operands),
             )
         return np.array(values, dtype=np.float64)
-
-    def require_columns(self, given: int) -> None:
-        """Refuse another number of inputs than the expression has columns."""
-        if given != len(self.columns):
-            raise DeclarationError(f"the expression has {len(self.columns)} columns, got {given}")
 
     def __len__(self) -> int:
         return len(self.design)
@@ -139,14 +128,14 @@ class Expression:
         """The same skeleton with other constants."""
         rest = iter(float(value) for value in values)
         new = tuple(None if value is None else next(rest) for value in self.design.values)
-        return Expression(Design(self.design.tokens, new), self.columns, self.operators)
+        return replace(self, design=Design(self.design.tokens, new))
 
     def scaled(self, offset: float, slope: float) -> Expression:
         """offset + slope * this, as an expression; parts that change nothing are left out."""
-        items: list[str | tuple[str, float]] = [] if offset == 0 else ["add", (CONST, offset)]
+        items: list[Item] = [] if offset == 0 else ["add", (CONST, offset)]
         items += [] if slope == 1 else ["mul", (CONST, slope)]
-        own = [name if value is None else (name, value) for name, value in self.design]
-        return Expression(Design.of(*items, *own), self.columns, self.operators)
+        items += [name if value is None else (name, value) for name, value in self.design]
+        return replace(self, design=Design.of(*items))
 
     @classmethod
     def parse(
@@ -165,7 +154,7 @@ class Expression:
         return cls(Design.of(*items), tuple(columns), tuple(operators))
 
 
-_BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
+_BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
 
 
 @dataclass(frozen=True)
@@ -176,30 +165,26 @@ class _Reader:
     operators: dict[str, Operator]
     constants: bool
 
-    def read(self, node: ast.expr) -> list[str | tuple[str, float]]:
+    def read(self, node: ast.expr) -> list[Item]:
         match node:
-            case ast.Constant(value=value) if isinstance(value, (int, float)) and not isinstance(value, bool):
-                return [self.number(float(value))]
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+                return [self.number(value)]
             case ast.Name(id=name):
                 return [self.column(name)]
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)) if isinstance(
-                value, (int, float)
-            ):
-                return [self.number(-float(value))]
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+                return [self.number(-value)]
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return ["neg", *self.read(operand)]
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                 return self.read(operand)
-            case ast.BinOp(left=left, op=ast.Pow(), right=right):
-                return self.power(left, right)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-                return [_BINARY[type(op)], *self.read(left), *self.read(right)]
+                return self.call(_BINARY[type(op)], [left, right])
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
                 return self.call(name, args)
         raise InvalidDesignError(f"not a formula: {ast.unparse(node)!r:.80} is no arithmetic")
 
-    def number(self, value: float) -> str | tuple[str, float]:
-        return (CONST, value) if self.constants else repr(value)
+    def number(self, value: float) -> Item:
+        return (CONST, float(value)) if self.constants else repr(float(value))
 
     def column(self, name: str) -> str:
         if name in self.columns:
@@ -209,14 +194,10 @@ class _Reader:
             raise InvalidDesignError(f"no column {name!r}; there are {', '.join(self.columns)}")
         return name
 
-    def power(self, base: ast.expr, exponent: ast.expr) -> list[str | tuple[str, float]]:
-        if isinstance(exponent, ast.Constant) and exponent.value in (2, 3, 4):
-            return [f"n{exponent.value:.0f}", *self.read(base)]
-        return ["pow", *self.read(base), *self.read(exponent)]
-
-    def call(self, name: str, args: list[ast.expr]) -> list[str | tuple[str, float]]:
-        if name == "pow" and len(args) == 2:
-            return self.power(args[0], args[1])
+    def call(self, name: str, args: list[ast.expr]) -> list[Item]:
+        match name, args:
+            case "pow", [base, ast.Constant(value=(2 | 3 | 4) as exponent)]:
+                return [f"n{exponent:.0f}", *self.read(base)]
         operator = self.operators.get(name)
         if operator is None or operator.arity != len(args):
             raise InvalidDesignError(f"no function {name!r} of {len(args)} arguments")

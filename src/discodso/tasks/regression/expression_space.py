@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,23 +13,17 @@ from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import require_integer, require_one_of
 from discodso.base.errors import DeclarationError
 from discodso.run.task import Refined, Task
-from discodso.space.constraints import (
-    Constraint,
-    ForbiddenChild,
-    ForbiddenSiblings,
-    InversePairs,
-    NoNesting,
-    Repeat,
-    Required,
-)
+from discodso.space import constraints as rule
 from discodso.space.design import DesignBatch
 from discodso.space.space import Space
 from discodso.space.tokens import Token, Tree
+from discodso.tasks.regression import _evaluator_kernels as kernels
+from discodso.tasks.regression._refine_kernels import levenberg_marquardt
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import CONST, literal_value
-from discodso.tasks.regression.losses import nmse_reward, weighted_variance
+from discodso.tasks.regression.losses import nmse_reward, scaled_error, weighted_variance
 from discodso.tasks.regression.operators import Operator, operators_named
-from discodso.tasks.regression.options import METRICS, MetricName, is_squared
+from discodso.tasks.regression.options import METRICS, REALS, MetricName, Range, is_squared
 
 DEFAULT_LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", CONST)
 TRIGONOMETRIC = ("sin", "cos", "tan")
@@ -54,7 +49,7 @@ class RegressionSpace:
     library: tuple[str | Operator, ...] = DEFAULT_LIBRARY
     min_length: int = 4
     max_length: int = 32
-    const_range: tuple[float, float] = (-math.inf, math.inf)
+    const_range: Range = REALS
     trigonometry: bool = True
     need_input: bool = False
     no_constant_subtrees: bool = False
@@ -76,36 +71,29 @@ class RegressionSpace:
     def build(self, inputs: int) -> Space:
         """The space for a number of inputs."""
         require_integer("inputs", inputs, 1)
-        operators, numbers = self.operators, self.numbers
         names = [f"x{i + 1}" for i in range(inputs)]
-        tokens = [Token(o.name, o.arity, complexity=o.complexity) for o in operators]
+        tokens = [Token(o.name, o.arity, complexity=o.complexity) for o in self.operators]
         tokens += [Token(name) for name in names]
-        tokens += [Token(name, range=self.const_range) if name == CONST else Token(name) for name in numbers]
-        return Space(
-            tokens, Tree(self.min_length, self.max_length), self._constraints(operators, numbers, names)
-        )
+        tokens += [Token(n, range=self.const_range if n == CONST else None) for n in self.numbers]
+        return Space(tokens, Tree(self.min_length, self.max_length), self._rules(names))
 
-    def _constraints(
-        self, operators: tuple[Operator, ...], numbers: tuple[str, ...], inputs: list[str]
-    ) -> list[Constraint]:
-        present = {operator.name for operator in operators}
-        unary = [operator.name for operator in operators if operator.arity == 1]
-        family = [name for name in TRIGONOMETRIC if name in present]
-        rules: list[Constraint] = []
+    def _rules(self, inputs: list[str]) -> list[rule.Constraint]:
+        arity = {operator.name: operator.arity for operator in self.operators}
+        unary, family = [name for name in arity if arity[name] == 1], [n for n in TRIGONOMETRIC if n in arity]
+        pairs, numbers = [pair for pair in INVERSES if set(pair) <= set(arity)], self.numbers
+        rules: list[rule.Constraint] = []
         if self.trigonometry and family:
-            rules.append(NoNesting(family))
+            rules.append(rule.NoNesting(family))
         if self.need_input:
-            rules.append(Required(inputs))
+            rules.append(rule.Required(inputs))
         if self.no_constant_subtrees and numbers:
             # The innermost operator over numbers only would be one of these.
-            if unary:
-                rules.append(ForbiddenChild(unary, numbers))
-            rules.append(ForbiddenSiblings([(a, b) for a in numbers for b in numbers]))
-        pairs = [pair for pair in INVERSES if set(pair) <= present]
+            rules += [rule.ForbiddenChild(unary, numbers)] if unary else []
+            rules.append(rule.ForbiddenSiblings([(a, b) for a in numbers for b in numbers]))
         if self.no_inverses and pairs:
-            rules.append(InversePairs(pairs))
+            rules.append(rule.InversePairs(pairs))
         if self.max_constants is not None and CONST in numbers:
-            rules.append(Repeat(CONST, at_most=self.max_constants))
+            rules.append(rule.Repeat(CONST, at_most=self.max_constants))
         return rules
 
 
@@ -130,53 +118,83 @@ class Fit:
     scaled: bool = False
 
     @classmethod
-    def of(
-        cls,
-        program: Program,
-        X: Floats,
-        y: Floats,
-        weights: Floats | None = None,
-        metric: Metric = "nmse",
-        threads: int = 1,
-        scaled: bool = False,
-    ) -> Fit:
-        """Prepare finite data X[n, d], y[n]."""
-        if not callable(metric):
-            require_one_of("metric", metric, METRICS)
+    def of(cls, program: Program, X: Floats, y: Floats, weights: Floats | None = None, **how: Any) -> Fit:
+        """Prepare finite data X[n, d], y[n] and weights[n]; metric, threads and scaled may be given."""
         columns = np.ascontiguousarray(np.asarray(X, dtype=np.float64).T)
         target = np.ascontiguousarray(y, dtype=np.float64)
         if columns.ndim != 2 or target.shape != (columns.shape[1],) or not len(target):
-            raise DeclarationError(
-                f"X and y must be [n, d] and [n] with n >= 1, got {np.shape(X)}, {np.shape(y)}"
-            )
+            shapes = f"{np.shape(X)}, {np.shape(y)}"
+            raise DeclarationError(f"X and y must be [n, d] and [n] with n >= 1, got {shapes}")
         if not (np.isfinite(columns).all() and np.isfinite(target).all()):
             raise DeclarationError("X and y must be finite; drop or fill rows with NaN or infinity first")
         share = np.full(len(target), 1.0) if weights is None else np.asarray(weights, dtype=np.float64)
         valid = share.shape == target.shape and np.isfinite(share).all() and (share >= 0).all()
         if not valid or share.sum() <= 0:
             raise DeclarationError("sample weights must be as many as rows, >= 0, finite, and not all 0")
-        if scaled and metric not in ("nmse", "nrmse", "r2"):
-            raise DeclarationError(f"scaled needs metric 'nmse', 'nrmse' or 'r2', got {metric!r}")
-        return cls(program, columns, target, share / share.sum(), metric, threads, scaled)
+        return cls(program, columns, target, share / share.sum(), **how)
+
+    def __post_init__(self) -> None:
+        if not callable(self.metric):
+            require_one_of("metric", self.metric, METRICS)
+        if self.scaled and not is_squared(self.metric):
+            raise DeclarationError(f"scaled needs metric 'nmse', 'nrmse' or 'r2', got {self.metric!r}")
 
     @property
     def variance(self) -> float:
         """Weighted variance of the target; 1 if the target is constant."""
         return weighted_variance(self.target, self.weights)
 
+    @property
+    def _data(self) -> kernels.Data:
+        target = self.target - self.weights @ self.target if self.scaled else self.target
+        return self.columns, target, self.weights
+
     def __call__(self, designs: DesignBatch) -> Floats:
         """Rewards; higher is better."""
-        if callable(self.metric):
-            return self._by_own_metric(designs, self.metric)
-        data = designs, self.columns, self.target, self.weights
-        absolute = self.metric == "mae"
-        errors = self.program.errors(*data, absolute=absolute, scaled=self.scaled, threads=self.threads)
-        return self.reward_of(errors)
+        if not callable(self.metric):
+            return self.reward_of(self.errors(designs))
+        predictions = self.program.predict(designs, self.columns, self.threads)
+        rewards = np.full(len(designs), -np.inf)
+        for row in np.flatnonzero(np.isfinite(predictions).all(axis=1)).tolist():
+            rewards[row] = self.metric(self.target, predictions[row], self.weights)
+        return rewards
 
-    def refine(self, designs: DesignBatch, allowed: Ints) -> Refined:
-        """Least squares over the constants; see `Task.refine`. For metrics of the squared error."""
-        data = designs, self.columns, self.target, self.weights, allowed
-        values, errors, calls = self.program.refine(*data, scaled=self.scaled, threads=self.threads)
+    def errors(self, designs: DesignBatch) -> Floats:
+        """float[B], sum of weights times squared (or absolute) errors; infinite if a prediction is not finite."""
+        data, absolute = self._data, self.metric == "mae"
+        if not self.program.has_own(designs).any():
+            totals = np.empty(len(designs))
+            self.program.in_parts(
+                lambda own, rows: kernels.errors(own, data, absolute, self.scaled, totals[rows]),
+                designs,
+                self.threads,
+            )
+            return totals
+        predictions = self.program.predict(designs, self.columns, self.threads)
+        if self.scaled:
+            return np.array([scaled_error(f, data[1], self.weights) for f in predictions])
+        with np.errstate(all="ignore"):
+            difference = predictions - self.target
+            totals = (np.abs(difference) if absolute else difference**2) @ self.weights
+        totals[~(np.isfinite(predictions).all(axis=1) & np.isfinite(totals))] = np.inf
+        return totals
+
+    def refine(self, designs: DesignBatch, allowed: Ints, least_gain: float = 1e-3) -> Refined:
+        """Least squares over the constants, within their range, by Levenberg-Marquardt; see `Task.refine`.
+
+        For metrics of the squared error. One call is counted for every evaluation of the residuals, and one for
+        every Jacobian. Expressions with operators of one's own stay as they are.
+        """
+        values, errors = np.array(designs.values), np.empty(len(designs))
+        calls = np.zeros(len(designs), np.int64)
+        allowed = np.where(self.program.has_own(designs), 0, allowed)
+        ranges = [token.range for token in self.program.library.tokens if token.range is not None]
+        how = self._data, self.scaled, (ranges or [(0.0, 0.0)])[0]
+
+        def fit(own: kernels.Programs, rows: slice) -> None:
+            levenberg_marquardt(own, *how, allowed[rows], least_gain, errors[rows], calls[rows])
+
+        self.program.in_parts(fit, designs, self.threads, values)
         return Refined(replace(designs, values=values), self.reward_of(errors), calls)
 
     def reward_of(self, errors: Floats) -> Floats:
@@ -189,30 +207,14 @@ class Fit:
             return np.maximum(1.0 - scaled, -1.0)
         return 1.0 / (1.0 + (np.sqrt(scaled) if self.metric == "nrmse" else scaled))
 
-    def _by_own_metric(
-        self, designs: DesignBatch, metric: Callable[[Floats, Floats, Floats], float]
-    ) -> Floats:
-        predictions = self.program.predict(designs, self.columns, self.threads)
-        rewards = np.full(len(designs), -np.inf)
-        for row in np.flatnonzero(np.isfinite(predictions).all(axis=1)).tolist():
-            rewards[row] = metric(self.target, predictions[row], self.weights)
-        return rewards
-
 
 def regression_task(
-    X: Floats,
-    y: Floats,
-    space: RegressionSpace | None = None,
-    *,
-    weights: Floats | None = None,
-    metric: Metric = "nmse",
-    threads: int = 1,
-    name: str = "regression",
+    X: Floats, y: Floats, space: RegressionSpace | None = None, *, name: str = "regression", **how: Any
 ) -> Task:
-    """The task of fitting y[n] by an expression of X[n, d]."""
-    settings = space or RegressionSpace()
-    built = settings.build(np.shape(X)[1])
-    fit = Fit.of(Program.of(built.library, settings.operators), X, y, weights, metric, threads)
-    worst = 0.0 if metric in ("nmse", "nrmse", "mae") else -math.inf
-    refine = fit.refine if is_squared(metric) else None
+    """The task of fitting y[n] by an expression of X[n, d]; weights, metric and threads as `Fit.of` takes them."""
+    description = space or RegressionSpace()
+    built = description.build(np.shape(X)[1])
+    fit = Fit.of(Program.of(built.library, description.operators), X, y, **how)
+    worst = 0.0 if fit.metric in ("nmse", "nrmse", "mae") else -math.inf
+    refine = fit.refine if is_squared(fit.metric) else None
     return Task(built, batch_objective=fit, worst_reward=worst, name=name, refine=refine)

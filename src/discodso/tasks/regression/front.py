@@ -100,9 +100,8 @@ class FrontKeeper:
     def state(self) -> State:
         """What is kept, and a mark of the data, so that it is not gone on with on other data."""
         levels = {repr(level): archive.state() for level, archive in self._levels.items()}
-        return State.of_parts(
-            {"levels": State.of_parts(levels), "data": State(data={"mark": self._data_mark()})}
-        )
+        data = State(data={"mark": self._data_mark()})
+        return State.of_parts({"levels": State.of_parts(levels), "data": data})
 
     def restore(self, state: State) -> None:
         """Go on from a state on the same data."""
@@ -144,9 +143,7 @@ def as_rows(front: Sequence[FrontPoint], chosen: Expression) -> list[dict[str, A
     ]
 
 
-def front_columns(
-    front: Sequence[FrontPoint], chosen: Expression
-) -> tuple[list[float], list[float], list[bool]]:
+def front_columns(rows: Sequence[dict[str, Any]]) -> tuple[list[Any], list[Any], list[Any]]:
     """Complexities, losses, and which one was chosen, for plots."""
-    picked = [point.expression.design == chosen.design for point in front]
-    return [point.complexity for point in front], [point.loss for point in front], picked
+    complexity, loss, chosen = ([row[key] for row in rows] for key in ("complexity", "loss", "chosen"))
+    return complexity, loss, chosen

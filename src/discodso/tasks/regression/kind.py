@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from discodso.base.arrays import Bools, Floats
+from discodso.base.arrays import Bools
 from discodso.base.errors import DeclarationError, DiscodsoError
 from discodso.disco.presets import preset
 from discodso.report import figures
@@ -20,7 +20,7 @@ from discodso.run.result import Result
 from discodso.run.task import Task
 from discodso.space.design import Design
 from discodso.tasks.regression import export
-from discodso.tasks.regression.data import GivenData, gathered, read_table
+from discodso.tasks.regression.data import GivenData, Rows, gathered, read_table
 from discodso.tasks.regression.equation_files import EQUATION, read_equation, write_equation
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import Expression, input_index
@@ -28,43 +28,45 @@ from discodso.tasks.regression.expression_space import Fit, RegressionSpace
 from discodso.tasks.regression.front import FrontKeeper, front_columns
 from discodso.tasks.regression.losses import metric_loss
 from discodso.tasks.regression.models import FoundEquation, calls_for_choice, kept_expressions, make_model
-from discodso.tasks.regression.options import ModelOptions, RegressionOptions, is_squared
+from discodso.tasks.regression.options import RegressionOptions, is_squared
 from discodso.tasks.regression.typeset import equation as equation_of
 from discodso.tasks.regression.typeset import mathml
 
 
-def _space_of(options: ModelOptions) -> RegressionSpace:
-    """What expressions may look like: of the space, what is an option, and the paper's rules for the rest."""
-    shared = {own.name for own in fields(RegressionSpace)} & {own.name for own in fields(options)}
-    return RegressionSpace(min_length=1, **{name: getattr(options, name) for name in shared})
-
-
 def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepared:
     options, plan = settings.task, settings.plan
-    data = _read(options) if given is None else given
+    data = read_table(options.table, options.target, tuple(options.ignore)) if given is None else given
+    if given is None and len(data.y) < 2:
+        raise DeclarationError(
+            f"{options.table} has a single row; an equation needs at least two to be judged by"
+        )
     X, y, weights = gathered(data)
     rng = np.random.RandomState(plan.seed)
-    seen = _training_rows(options, len(y), rng)
-    share = weights[seen] if weights[seen].sum() > 0 else np.ones(int(seen.sum()))
-    description, squared = _space_of(options), is_squared(options.metric)
+    seen = np.ones(len(y), dtype=np.bool_)
+    if options.selection == "validation" and len(y) >= 4:
+        seen[rng.permutation(len(y))[: len(y) // 4]] = False
+    # Of the space, what is an option; for the rest the paper's rules.
+    shared = {own.name for own in fields(RegressionSpace)} & {own.name for own in fields(options)}
+    description = RegressionSpace(min_length=1, **{name: getattr(options, name) for name in shared})
+    squared = is_squared(options.metric)
     space = description.build(X.shape[1])
     program = Program.of(space.library, description.operators)
-    scaled = bool(options.scaled and squared)
-    fit = Fit.of(program, X[seen], y[seen], share, options.metric, options.threads, scaled)
-    keeper = FrontKeeper(space, fit)
+    how = {"metric": options.metric, "threads": options.threads, "scaled": bool(options.scaled and squared)}
+    keeper = FrontKeeper(space, Fit.of(program, X[seen], y[seen], weights[seen], **how))
     refine = keeper.refine if options.refines else None
     task = Task(space, batch_objective=keeper, name="regression", refine=refine)
 
+    def rows(chosen: Bools) -> Rows:
+        share = (weights / weights.sum())[chosen]
+        return X[chosen], y[chosen], share / share.sum()
+
     def finish(result: Result, folder: Path | None) -> FoundEquation:
-        total = weights / weights.sum()
-        training = X[seen], y[seen], _normalised(total[seen])
-        unseen = None if seen.all() else (X[~seen], y[~seen], _normalised(total[~seen]))
         room = plan.budget - result.calls
-        expressions, scaling = kept_expressions(keeper, data.columns, training, room)
+        expressions, scaling = kept_expressions(keeper, data.columns, rows(seen), room)
         model = make_model(
             expressions,
-            training,
-            unseen,
+            rows(seen),
+            None if seen.all() else rows(~seen),
             room=room - scaling,
             selection="complexity" if options.selection == "auto" and not squared else options.selection,
             loss=partial(metric_loss, options.metric),
@@ -78,31 +80,10 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
             write_equation(folder, found, result.calls)
         return found
 
-    searching = replace(
-        plan, budget=plan.budget - calls_for_choice(plan.budget), seed=int(rng.randint(2**31 - 1))
-    )
+    left = plan.budget - calls_for_choice(plan.budget)
+    searching = replace(plan, budget=left, seed=int(rng.randint(2**31 - 1)))
     method = preset(settings.preset, refines=options.refines, budget=plan.budget)
     return Prepared(task, searching, method, finish)
-
-
-def _read(options: RegressionOptions) -> GivenData:
-    data = read_table(options.table, options.target, tuple(options.ignore))
-    if len(data.y) < 2:
-        raise DeclarationError(
-            f"{options.table} has a single row; an equation needs at least two to be judged by"
-        )
-    return data
-
-
-def _training_rows(options: ModelOptions, count: int, rng: np.random.RandomState) -> Bools:
-    chosen = np.ones(count, dtype=np.bool_)
-    if options.selection == "validation" and count >= 4:
-        chosen[rng.permutation(count)[: count // 4]] = False
-    return chosen
-
-
-def _normalised(share: Floats) -> Floats:
-    return share / share.sum() if share.sum() > 0 else np.full(len(share), 1 / max(len(share), 1))
 
 
 # ------------------------------------------------------------------------------------------ to look at
@@ -123,8 +104,7 @@ def _lines(outcome: Outcome, width: int) -> list[Any]:
     for row in rows:
         unseen = "-" if row[key] is None else f"{row[key]:.4g}"
         mark = "chosen" if row["chosen"] else ("" if row["finite"] else "not finite")
-        text = row["expression"]
-        text = text if len(text) <= room else text[: room - 1] + "…"
+        text = row["expression"] if len(row["expression"]) <= room else row["expression"][: room - 1] + "…"
         front.add_row(f"{row['complexity']:g}", f"{row['loss']:.4g}", unseen, mark, text)
     return [
         front,
@@ -141,7 +121,7 @@ def draw(found: FoundEquation, path: Path) -> None:
         data.y,
         found.expression(data.X),
         data.target,
-        *front_columns(found.front, found.expression),
+        *front_columns(found.rows),
         title=f"{data.target} = {equation if len(equation) < 90 else equation[:87] + '...'}",
     ).save(path)
 
@@ -172,11 +152,10 @@ def _shown(ending: Any, designs: Sequence[Design], history: Sequence[Any]) -> li
 
 
 def _expression(design: Design, columns: tuple[str, ...]) -> Shown:
+    # While a run goes on its columns are not written down.
+    highest = max((input_index(name) or 0 for name in design.tokens), default=0)
     try:
-        if not columns:  # while a run goes on its columns are not written down
-            highest = max((input_index(name) or 0 for name in design.tokens), default=0)
-            columns = tuple(f"x{i + 1}" for i in range(highest + 1))
-        expression = Expression(design, columns)
+        expression = Expression(design, columns or tuple(f"x{i + 1}" for i in range(highest + 1)))
         return Shown(export.text(expression), mathml(expression))
     except DiscodsoError:  # an operator of one's own, which only its program knows
         return Shown(str(design))
@@ -195,7 +174,6 @@ def _page(ending: Any) -> Mapping[str, Any]:
         "columns": ending.get("columns", []),
         "plot": ending.get("plot"),
     }
-    rows = [row for row in ending.get("front", []) if isinstance(row.get("loss"), (int, float))]
     points = [
         {
             "x": row["complexity"],
@@ -205,18 +183,21 @@ def _page(ending: Any) -> Mapping[str, Any]:
             "chosen": bool(row.get("chosen")),
             "note": _front_note(row),
         }
-        for row in rows
+        for row in ending.get("front", [])
+        if isinstance(row.get("loss"), (int, float))
     ]
     r2 = ending.get("r2")
     score = f"R² {r2:.6f} on all {ending.get('rows', '')} rows" if isinstance(r2, (int, float)) else None
-    front = {"x": "complexity", "y": "loss", "log": True, "points": points}
-    return {"best": best, "front": front, "score": score}
+    return {
+        "best": best,
+        "front": {"x": "complexity", "y": "loss", "log": True, "points": points},
+        "score": score,
+    }
 
 
 def _front_note(row: Mapping[str, Any]) -> str:
-    parts = [
-        f"{words} {row[key]:.4g}" for key, words in _ERRORS.items() if isinstance(row.get(key), (int, float))
-    ]
+    known = [key for key in _ERRORS if isinstance(row.get(key), (int, float))]
+    parts = [f"{_ERRORS[key]} {row[key]:.4g}" for key in known]
     return ", ".join(parts if row.get("finite", True) else [*parts, "not finite beyond the data"])
 
 

@@ -113,37 +113,36 @@ def choose_by_rule(front: Sequence[FrontPoint], selection: str, tolerance: float
 def _by_drop(ordered: Sequence[FrontPoint]) -> FrontPoint:
     limit = 1.5 * min(p.loss for p in ordered) + 1e-15
     logs = [math.log(max(p.loss, 1e-300)) for p in ordered]
-    gains = [0.0]
-    for i in range(1, len(ordered)):
-        gains.append((logs[i - 1] - logs[i]) / (ordered[i].complexity - ordered[i - 1].complexity))
+    gains = [0.0, *(-np.diff(logs) / np.diff([p.complexity for p in ordered]))]
     good = [i for i, point in enumerate(ordered) if point.loss <= limit]
     return ordered[max(good, key=lambda i: gains[i])]
 
 
 def widened(X: Floats) -> Floats:
     """Rows of data that reach twice as far as X[n, d]."""
-    middle = fixed_point(X.min(axis=0), X.max(axis=0))
+    middle = _fixed_point(X)
     copies = max(1, -(-_FEWEST // len(X)))
     stretches = np.linspace(_STRETCH, 1.0, copies + 1)[:-1]
     return np.concatenate([middle + by * (X - middle) for by in stretches])[:_ROWS]
 
 
-def fixed_point(low: Floats, high: Floats) -> Floats:
-    """float[d], from which data between low[d] and high[d] are stretched to be twice as wide: their middle, or 0
-    where they reach it. Inputs that do not change their sign in the data keep it: the end that would cross 0 then
-    goes to a quarter of itself, and the other one further."""
+def _fixed_point(X: Floats) -> Floats:
+    """float[d], from which data X[n, d] are stretched to be twice as wide: their middle, or 0 where they reach it.
+    Inputs that do not change their sign in the data keep it: the end that would cross 0 then goes to a quarter of
+    itself, and the other one further."""
+    low, high = X.min(axis=0), X.max(axis=0)
     middle, reach = (low + high) / 2, 0.1 * (high - low)
     middle = np.where(low > 0, np.minimum(middle, 1.75 * low), middle)
     middle = np.where(high < 0, np.maximum(middle, 1.75 * high), middle)
     return np.where((low <= reach) & (high >= -reach), 0.0, middle)
 
 
-def marked_finite(point: FrontPoint, X: Floats, seed: int = 0) -> FrontPoint:
+def marked_finite(point: FrontPoint, X: Floats) -> FrontPoint:
     """Whether the expression stays finite on a box twice as wide as the data, tried at random points."""
     ends = np.array([X.min(axis=0), X.max(axis=0)])
-    middle = fixed_point(ends[0], ends[1])
+    middle = _fixed_point(X)
     corners = middle + 2 * (ends - middle)
-    points = corners[0] + np.random.default_rng(seed).random((2000, X.shape[1])) * (corners[1] - corners[0])
+    points = corners[0] + np.random.default_rng(0).random((2000, X.shape[1])) * (corners[1] - corners[0])
     values = point.expression(np.concatenate((points, corners, X)))
     return replace(point, finite=bool(np.isfinite(values).all()))
 

@@ -11,18 +11,13 @@ import numpy as np
 
 from discodso.base.arrays import Floats
 from discodso.space.design import Design
-from discodso.tasks.regression.constants_fit import fit_constants
+from discodso.tasks.regression import model_choice as choice
 from discodso.tasks.regression.data import GivenData, Rows
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.front import FrontKeeper, FrontPoint, as_rows, undominated
 from discodso.tasks.regression.losses import affine, squared_loss
-from discodso.tasks.regression.model_choice import (
-    choose_by_expected_reward,
-    choose_by_rule,
-    marked_finite,
-    with_leave_one_out_error,
-)
-from discodso.tasks.regression.prune import prune
+from discodso.tasks.regression.options import REALS, Range
+from discodso.tasks.regression.prune import fit_constants, prune
 from discodso.tasks.regression.rewriting import rewritten
 
 Loss = Callable[[Expression, Floats, Floats, Floats], float]
@@ -90,21 +85,14 @@ def kept_expressions(
     """
     own = tuple(keeper.fit.program.own.values())
     found = [Expression(design, columns, own) for design in keeper.designs[: room // _CALLS_EACH]]
-    calls = len(found) if keeper.fit.scaled else 0
+    X, y, weights = seen
     if keeper.fit.scaled:
-        found = [_with_scale(expression, *seen) for expression in found]
-    _, y, weights = seen
+        with np.errstate(all="ignore"):  # what is not finite has no slope
+            lines = [affine(f(X), y, weights) for f in found]
+        found = [f.scaled(*line) if line[1] else f for f, line in zip(found, lines, strict=True)]
     # A constant is always a model, so that there is one even if nothing else was finite.
-    return [*found, Expression.parse(repr(float(weights @ y)), columns)], calls
-
-
-def _with_scale(expression: Expression, X: Floats, y: Floats, weights: Floats) -> Expression:
-    """The best a + b f for an f that was rated by it."""
-    predicted = expression(X)
-    if not np.isfinite(predicted).all():
-        return expression
-    offset, slope = affine(predicted, y, weights)
-    return expression.scaled(offset, slope) if slope else expression
+    constant = Expression.parse(repr(float(weights @ y)), columns)
+    return [*found, constant], len(found) if keeper.fit.scaled else 0
 
 
 def make_model(
@@ -117,7 +105,7 @@ def make_model(
     loss: Loss = squared_loss,
     refines: bool = True,
     widen: bool = True,
-    const_range: tuple[float, float] = (-math.inf, math.inf),
+    const_range: Range = REALS,
 ) -> Model:
     """Choose from expressions, with no more than `room` objective calls.
 
@@ -130,15 +118,14 @@ def make_model(
         widen: whether the model must be good outside the data.
     """
     short = list(dict.fromkeys(map(rewritten, found)))
-    constants = [
-        e for e in short if len(e) == 1 and len(e.constants)
-    ]  # their losses follow from the variance
+    # The losses of constants follow from the variance.
+    constants = [e for e in short if len(e) == 1 and len(e.constants)]
     rest = [e for e in short if e not in constants][:room]
     losses = {e: loss(e, *seen) for e in (*rest, *constants)}
     calls = len(rest)
     if refines:
         best = min(losses, key=lambda e: (losses[e], len(e)))
-        stages, used = prune(best, *seen, const_range, min(room // 4, max(room - calls, 0)))
+        stages, used = prune(best, seen, const_range, min(room // 4, max(room - calls, 0)))
         calls += used
         for stage in map(rewritten, stages):
             if stage not in losses and calls < room:
@@ -146,7 +133,7 @@ def make_model(
                 calls += 1
     points = [FrontPoint(e, e.complexity, value) for e, value in losses.items() if math.isfinite(value)]
     points.sort(key=lambda p: (p.loss, p.complexity))
-    wide = seen[0] if unseen is None else np.concatenate((seen[0], unseen[0]))
+    both = seen if unseen is None else _joined(seen, unseen)
     if unseen is not None:
         points = [replace(p, validation_loss=loss(p.expression, *unseen)) for p in points]
         calls += len(points)
@@ -154,10 +141,10 @@ def make_model(
         first = undominated(points)
         points = [*first, *(p for p in points if p not in first)]
         count = min(max(room - calls, 0), len(points))
-        points[:count] = [with_leave_one_out_error(p, *seen) for p in points[:count]]
+        points[:count] = [choice.with_leave_one_out_error(p, *seen) for p in points[:count]]
         calls += count
     if widen:
-        points = [marked_finite(p, wide) for p in points]
+        points = [choice.marked_finite(p, both[0]) for p in points]
     chosen = _chosen(points, seen, unseen, selection, widen)
     if refines and unseen is None and selection == "auto":
         points, chosen, used = _cut_down(points, chosen, seen, const_range, room - calls, widen)
@@ -165,37 +152,31 @@ def make_model(
     front = undominated([p for p in points if p is chosen or _beside(p, chosen)])
     expression = chosen.expression
     if refines and unseen is not None:
-        both = _joined(seen, unseen)
-        expression, used = fit_constants(expression, *both, const_range, max_calls=max(room - calls, 0))
+        expression, used = fit_constants(expression, both, const_range, max_calls=max(room - calls, 0))
         calls += used
-        if chosen.finite and not marked_finite(replace(chosen, expression=expression), wide).finite:
+        if chosen.finite and not choice.marked_finite(replace(chosen, expression=expression), both[0]).finite:
             expression = chosen.expression
     return Model(expression, [replace(p, expression=expression) if p is chosen else p for p in front], calls)
 
 
 def _cut_down(
-    points: list[FrontPoint],
-    chosen: FrontPoint,
-    seen: Rows,
-    const_range: tuple[float, float],
-    room: int,
-    widen: bool,
+    points: list[FrontPoint], chosen: FrontPoint, seen: Rows, const_range: Range, room: int, widen: bool
 ) -> tuple[list[FrontPoint], FrontPoint, int]:
     """Choose again among all and shorter versions of what was chosen, until that stands; and the calls it took."""
     calls = 0
     for _ in range(_ROUNDS):
         left = room - calls
-        stages, used = prune(chosen.expression, *seen, const_range, max(left - 2 * _STAGES, 0), most=_MOST)
+        stages, used = prune(chosen.expression, seen, const_range, max(left - 2 * _STAGES, 0), most=_MOST)
         known = {p.expression for p in points}
         most = min(_STAGES, max(left - used, 0) // 2)
         new = [e for e in dict.fromkeys(map(rewritten, stages)) if e not in known][:most]
         found = [FrontPoint(e, e.complexity, squared_loss(e, *seen)) for e in new]
-        found = [with_leave_one_out_error(p, *seen) for p in found]
+        found = [choice.with_leave_one_out_error(p, *seen) for p in found]
         calls += used + 2 * len(found)
         if not found:
             break
-        points = [*points, *(marked_finite(p, seen[0]) if widen else p for p in found)]
-        before, chosen = chosen, choose_by_expected_reward(points, *seen, widen=widen)
+        points = [*points, *(choice.marked_finite(p, seen[0]) if widen else p for p in found)]
+        before, chosen = chosen, choice.choose_by_expected_reward(points, *seen, widen=widen)
         if chosen is before:
             break
     return points, chosen, calls
@@ -205,13 +186,13 @@ def _chosen(
     points: list[FrontPoint], seen: Rows, unseen: Rows | None, selection: str, widen: bool
 ) -> FrontPoint:
     if selection == "auto":
-        return choose_by_expected_reward(points, *seen, widen=widen)
+        return choice.choose_by_expected_reward(points, *seen, widen=widen)
     front = undominated(points)
     if not any(p.finite for p in front):
         front = undominated([p for p in points if p.finite]) or front
     # The relative standard error of a mean of n squared normal errors: less is no difference.
     tolerance = math.sqrt(2 / max(1, 0 if unseen is None else len(unseen[1])))
-    return choose_by_rule(front, selection, tolerance)
+    return choice.choose_by_rule(front, selection, tolerance)
 
 
 def _beside(point: FrontPoint, chosen: FrontPoint) -> bool:

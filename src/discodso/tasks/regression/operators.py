@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -42,6 +43,11 @@ class Operator:
         require_integer(f"operator {self.name!r}: arity", self.arity, 1)
         require(f"operator {self.name!r}: function", self.function, callable(self.function), "a function")
 
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it is one of `OPERATORS`."""
+        return self is OPERATORS.get(self.name)
+
 
 def _cube(x: Any) -> Any:
     return x * x * x
@@ -73,14 +79,10 @@ _BUILT_IN: tuple[tuple[str, int, Callable[..., Any]], ...] = (
     ("abs", 1, np.abs),
 )
 OPERATORS: Mapping[str, Operator] = MappingProxyType(
-    {
-        name: Operator(name, arity, function, code=code)
-        for code, (name, arity, function) in enumerate(_BUILT_IN)
-    }
+    {own[0]: Operator(*own, code=code) for code, own in enumerate(_BUILT_IN)}
 )
-ALIASES: Mapping[str, str] = MappingProxyType(
-    {"+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow", "**": "pow", "square": "n2", "cube": "n3"}
-)
+_ALIASES = {"+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow", "**": "pow"}
+_ALIASES |= {"square": "n2", "cube": "n3"}
 # Codes of leaves in the compiled evaluator, behind those of the operators.
 INPUT, VALUE, LITERAL = len(_BUILT_IN), len(_BUILT_IN) + 1, len(_BUILT_IN) + 2
 
@@ -89,16 +91,13 @@ def operators_named(names: Iterable[str | Operator]) -> tuple[Operator, ...]:
     """Operators by name, alias, or as they are; unknown and doubled names are refused."""
     found: list[Operator] = []
     for given in names:
-        if isinstance(given, Operator):
-            if given.name in OPERATORS and given is not OPERATORS[given.name]:
-                raise DeclarationError(f"operator {given.name!r} is built in; give yours another name")
-            found.append(given)
-            continue
-        name = ALIASES.get(given, given)
-        if name not in OPERATORS:
+        own = given if isinstance(given, Operator) else OPERATORS.get(_ALIASES.get(given, given))
+        if own is None:
             raise DeclarationError(f"unknown operator {given!r}; built in are {', '.join(OPERATORS)}")
-        found.append(OPERATORS[name])
-    twice = sorted({o.name for o in found if sum(p.name == o.name for p in found) > 1})
-    if twice:
+        if own.name in OPERATORS and not own.is_built_in:
+            raise DeclarationError(f"operator {own.name!r} is built in; give yours another name")
+        found.append(own)
+    count = Counter(own.name for own in found)
+    if twice := sorted(name for name in count if count[name] > 1):
         raise DeclarationError(f"operators must be distinct, but {', '.join(twice)} is given twice")
     return tuple(found)

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Literal, get_args
 
 from discodso.base.options import check_options, option
 
+Range = tuple[float, float]
+REALS: Range = (-math.inf, math.inf)
 MetricName = Literal["nmse", "nrmse", "mae", "r2"]
 METRICS: tuple[str, ...] = get_args(MetricName)
 LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", "const")
-SELECTIONS = ("auto", "accuracy", "validation", "complexity")
 
 
 def is_squared(metric: Any) -> bool:
@@ -28,7 +29,7 @@ class ModelOptions:
         LIBRARY, 'Operators (names or `Operator` objects of one\'s own), numbers, and "const".', command=""
     )
     max_length: int = option(32, "Longest expression, in tokens.", least=1)
-    const_range: tuple[float, float] = option((-math.inf, math.inf), "Where constants may lie.", command="")
+    const_range: Range = option(REALS, "Where constants may lie.", command="")
     need_input: bool = option(False, "Every expression has an input.", command="")
     no_constant_subtrees: bool = option(True, "No operator has numbers only for operands.", command="")
     no_inverses: bool = option(True, "No operator directly inside its inverse.", command="")
@@ -52,7 +53,7 @@ class ModelOptions:
         "auto",
         'How to choose a model: "auto" by what is to be expected of it, or from the front by "accuracy", '
         '"validation" (a held-out quarter of the rows) or "complexity".',
-        choices=SELECTIONS,
+        choices=("auto", "accuracy", "validation", "complexity"),
     )
     must_extrapolate: bool = option(
         True, "The model must also be good, and finite, on data twice as wide as those given.", command=""

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import csv
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib import resources
-from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -32,17 +31,12 @@ from discodso.tasks.regression.expression import CONST, Expression
 from discodso.tasks.regression.expression_space import RegressionSpace, regression_task
 
 # Function sets of the public DSO code; the paper's constants demand const in all of them.
-FUNCTION_SETS = MappingProxyType(
-    {
-        "Base": ("add", "sub", "mul", "div", "sqrt", "n2", "log", "exp", "sin", "cos", "1", CONST),
-        "Jin": ("add", "sub", "mul", "div", "sin", "cos", "exp", "n2", "n3", CONST),
-        "Korns": (
-            *("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "n2", "n3", "sqrt", "tan", "tanh"),
-            CONST,
-        ),
-        "CKoza": ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", CONST),
-    }
-)
+FUNCTION_SETS: Mapping[str, tuple[str, ...]] = {
+    "Base": ("add", "sub", "mul", "div", "sqrt", "n2", "log", "exp", "sin", "cos", "1", CONST),
+    "Jin": ("add", "sub", "mul", "div", "sin", "cos", "exp", "n2", "n3", CONST),
+    "Korns": (*"add sub mul div sin cos exp log n2 n3 sqrt tan tanh".split(), CONST),
+    "CKoza": ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", CONST),
+}
 _LARGEST_TARGET = 100.0
 Variant = Literal["A", "B"]
 
@@ -58,60 +52,56 @@ class Problem:
     high: float
     points: int
     function_set: str
-    note: str
 
     @property
     def truth(self) -> Expression:
         """The formula as an expression."""
         return Expression.parse(self.formula, [f"x{i + 1}" for i in range(self.inputs)])
 
-    def training_set(self, variant: Variant = "A", seed: int = 0) -> tuple[Floats, Floats]:
+    def training_set(self, variant: Variant = "A") -> tuple[Floats, Floats]:
         """X[n, d] and y[n]."""
-        return self._draw(self.low, self.high, self.points, variant, seed, "training")
+        return self._draw(1, variant, "training")
 
-    def evaluation_set(self, variant: Variant = "A", seed: int = 0) -> tuple[Floats, Floats]:
+    def evaluation_set(self, variant: Variant = "A") -> tuple[Floats, Floats]:
         """X[2n, d] and y[2n] on the doubled interval."""
-        return self._draw(2 * self.low, 2 * self.high, 2 * self.points, variant, seed, "evaluation")
+        return self._draw(2, variant, "evaluation")
 
-    def _draw(
-        self, low: float, high: float, count: int, variant: str, seed: int, purpose: str
-    ) -> tuple[Floats, Floats]:
+    def _draw(self, times: int, variant: str, purpose: str) -> tuple[Floats, Floats]:
         require_one_of("variant", variant, ("A", "B"))
+        low, high, count = times * self.low, times * self.high, times * self.points
         stream = zlib.crc32(f"{self.name}/{purpose}".encode())  # the same on every machine
-        rng = np.random.default_rng(np.random.SeedSequence((seed, stream)))
+        rng = np.random.default_rng(np.random.SeedSequence((0, stream)))
         truth = self.truth
-        kept_x, kept_y, found = [], [], 0
+        kept_x, kept_y = np.empty((0, self.inputs)), np.empty(0)
         for _ in range(1000):
             X = rng.uniform(low, high, (4 * count, self.inputs))
             y = evaluate(truth, X)
             good = np.isfinite(y)
             if variant == "B":
                 good &= np.abs(y, where=good, out=np.full(len(y), np.inf)) < _LARGEST_TARGET
-            kept_x.append(X[good])
-            kept_y.append(y[good])
-            found += int(good.sum())
-            if found >= count:
-                return np.concatenate(kept_x)[:count], np.concatenate(kept_y)[:count]
+            kept_x, kept_y = np.concatenate((kept_x, X[good])), np.concatenate((kept_y, y[good]))
+            if len(kept_y) >= count:
+                return kept_x[:count], kept_y[:count]
         raise DeclarationError(f"{self.name} has too few finite points in ({low:g}, {high:g})")
 
 
-@lru_cache(maxsize=1)
-def _all() -> tuple[Problem, ...]:
+@cache
+def _known() -> dict[str, Problem]:
     text = resources.files("discodso.tasks.regression").joinpath("problems.csv").read_text()
-    found = []
+    found = {}
     for row in csv.DictReader(text.splitlines()):
-        low, high = float(row["low"]), float(row["high"])
-        size = int(row["n_vars"]), row["expression"], low, high, int(row["n_points"])
-        found.append(Problem(row["name"], *size, row["function_set"], row["note"]))
-    return tuple(found)
+        interval = float(row["low"]), float(row["high"])
+        formula = int(row["n_vars"]), row["expression"]
+        found[row["name"]] = Problem(
+            row["name"], *formula, *interval, int(row["n_points"]), row["function_set"]
+        )
+    return found
 
 
 def problems(names: str | Iterable[str] = "all") -> tuple[Problem, ...]:
     """The problems of these names; "all" for all 45."""
-    if names == "all":
-        return _all()
-    known = {problem.name: problem for problem in _all()}
-    wanted = [names] if isinstance(names, str) else list(names)
+    known = _known()
+    wanted = list(known) if names == "all" else [names] if isinstance(names, str) else list(names)
     for name in wanted:
         if name not in known:
             raise DeclarationError(f"no problem {name!r}; there are {', '.join(known)}")

@@ -4,11 +4,12 @@ that undo one another taken out."""
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from discodso.space.design import Design
-from discodso.tasks.regression.expression import CONST, Expression
+from discodso.tasks.regression.expression import CONST, Expression, Item
 from discodso.tasks.regression.operators import Operator
 
 _LARGEST_EXPONENT = 50.0  # that becomes a factor: exp(a + f) as exp(a) exp(f)
@@ -19,7 +20,7 @@ Node = float | str | tuple[str, list["Node"]]  # a number, an input, or an opera
 def rewritten(expression: Expression) -> Expression:
     """An expression that is no longer, and equal up to rounding wherever this one is defined."""
     node = expression.fold(lambda index: f"x{index + 1}", lambda number: number, _build)
-    shorter = Expression(Design.of(*_tokens(node)), expression.columns, expression.operators)
+    shorter = replace(expression, design=Design.of(*_tokens(node)))
     return shorter if len(shorter) <= len(expression) else expression
 
 
@@ -117,8 +118,8 @@ def _gathered(name: str, nodes: list[Node]) -> Node:
     return name, nodes
 
 
-def _tokens(node: Node) -> list[str | tuple[str, float]]:
-    found: list[str | tuple[str, float]] = []
+def _tokens(node: Node) -> list[Item]:
+    found: list[Item] = []
     waiting: list[Node] = [node]
     while waiting:
         item = waiting.pop()

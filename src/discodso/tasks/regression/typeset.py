@@ -7,8 +7,9 @@ page from it never has to trust a string of markup.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -43,36 +44,36 @@ def equation(target: str, formula: Node) -> Node:
     return ["mrow", _name(target), ["mo", "="], formula]
 
 
-def markup(formula: Node, block: bool = True) -> str:
+def markup(formula: Node) -> str:
     """The formula as text of a page, for notebooks."""
-    display = ' display="block"' if block else ""
     namespace = "http://www.w3.org/1998/Math/MathML"
-    return f'<math xmlns="{namespace}"{display}>{_markup(formula)}</math>'
+    return f'<math xmlns="{namespace}" display="block">{_markup(formula)}</math>'
 
 
 def _markup(node: Node | str) -> str:
     if isinstance(node, str):
         return escape(node)
     tag, *children = node
-    return f"<{tag}>{''.join(_markup(child) for child in children)}</{tag}>"
+    return f"<{tag}>{''.join(map(_markup, children))}</{tag}>"
 
 
 def _name(name: str) -> Node:
     indexed = _INDEXED.fullmatch(name)
-    if indexed:
-        return ["msub", ["mi", indexed[1]], ["mn", indexed[2]]]
-    return ["mi", name]
+    return ["msub", ["mi", indexed[1]], ["mn", indexed[2]]] if indexed else ["mi", name]
 
 
 def _number(value: float, digits: int) -> _Part:
     mantissa, _, exponent = f"{abs(value):.{digits}g}".partition("e")
-    node: Node = ["mn", mantissa]
+    part = _Part(["mn", mantissa], _ATOM)
     if exponent:
         power: Node = ["mn", str(abs(int(exponent)))]
         power = ["mrow", ["mo", "−"], power] if int(exponent) < 0 else power
-        node = ["mrow", node, ["mo", "×"], ["msup", ["mn", "10"], power]]
-    level = _PRODUCT if exponent else _ATOM
-    return _Part(["mrow", ["mo", "−"], node], _PRODUCT, node) if value < 0 else _Part(node, level)
+        part = _Part(["mrow", part.node, ["mo", "×"], ["msup", ["mn", "10"], power]], _PRODUCT)
+    return _negative(part.node) if value < 0 else part
+
+
+def _negative(node: Node) -> _Part:
+    return _Part(["mrow", ["mo", "−"], node], _PRODUCT, node)
 
 
 def _bracketed(node: Node) -> Node:
@@ -81,6 +82,11 @@ def _bracketed(node: Node) -> Node:
 
 def _at_least(part: _Part, level: int) -> Node:
     return part.node if part.level >= level else _bracketed(part.node)
+
+
+def _factor(part: _Part) -> Node:
+    """As it stands behind a sign: a negative one in brackets."""
+    return _at_least(part, _PRODUCT) if part.without_sign is None else _bracketed(part.node)
 
 
 def _sum(left: _Part, sign: str, right: _Part) -> _Part:
@@ -92,43 +98,31 @@ def _sum(left: _Part, sign: str, right: _Part) -> _Part:
 
 def _product(left: _Part, right: _Part) -> _Part:
     first = left.without_sign or _at_least(left, _PRODUCT)
-    second = _bracketed(right.node) if right.without_sign is not None else _at_least(right, _PRODUCT)
-    node: Node = ["mrow", first, ["mo", "⋅"], second]
-    return _Part(["mrow", ["mo", "−"], node], _PRODUCT, node) if left.without_sign else _Part(node, _PRODUCT)
+    node: Node = ["mrow", first, ["mo", "⋅"], _factor(right)]
+    return _negative(node) if left.without_sign else _Part(node, _PRODUCT)
+
+
+def _power(base: _Part, exponent: Node) -> _Part:
+    return _Part(["msup", _at_least(base, _ATOM), exponent], _RAISED)
+
+
+_FORMS: dict[str, Callable[..., _Part]] = {
+    "add": lambda a, b: _sum(a, "+", b),
+    "sub": lambda a, b: _sum(a, "−", b),
+    "mul": _product,
+    "div": lambda a, b: _Part(["mfrac", a.node, b.node], _RAISED),
+    "inv": lambda a: _Part(["mfrac", ["mn", "1"], a.node], _RAISED),
+    "pow": lambda a, b: _power(a, b.node),
+    **{f"n{k}": partial(_power, exponent=["mn", str(k)]) for k in (2, 3, 4)},
+    "neg": lambda a: _negative(_factor(a)),
+    "sqrt": lambda a: _Part(["msqrt", a.node], _ATOM),
+    "exp": lambda a: _Part(["msup", ["mi", "e"], a.node], _RAISED),
+    "abs": lambda a: _Part(["mrow", ["mo", "|"], a.node, ["mo", "|"]], _ATOM),
+}
 
 
 def _apply(operator: Operator, *parts: _Part) -> _Part:
-    match operator.name:
-        case "add":
-            return _sum(parts[0], "+", parts[1])
-        case "sub":
-            return _sum(parts[0], "−", parts[1])
-        case "mul":
-            return _product(*parts)
-        case "div":
-            return _Part(["mfrac", parts[0].node, parts[1].node], _RAISED)
-        case "inv":
-            return _Part(["mfrac", ["mn", "1"], parts[0].node], _RAISED)
-        case "pow":
-            return _Part(["msup", _at_least(parts[0], _ATOM), parts[1].node], _RAISED)
-        case "n2" | "n3" | "n4":
-            return _Part(["msup", _at_least(parts[0], _ATOM), ["mn", operator.name[1]]], _RAISED)
-        case "neg":
-            inner = _at_least(parts[0], _PRODUCT)
-            if parts[0].without_sign is not None:
-                inner = _bracketed(parts[0].node)
-            return _Part(["mrow", ["mo", "−"], inner], _PRODUCT, inner)
-        case "sqrt":
-            return _Part(["msqrt", parts[0].node], _ATOM)
-        case "exp":
-            return _Part(["msup", ["mi", "e"], parts[0].node], _RAISED)
-        case "abs":
-            return _Part(["mrow", ["mo", "|"], parts[0].node, ["mo", "|"]], _ATOM)
-    return _Part(["mrow", ["mi", operator.name], _bracketed(_listed([part.node for part in parts]))], _ATOM)
-
-
-def _listed(nodes: Sequence[Node]) -> Node:
-    listed: Node = ["mrow", nodes[0]]
-    for node in nodes[1:]:
-        listed += [["mo", ","], node]
-    return listed
+    if operator.name in _FORMS:
+        return _FORMS[operator.name](*parts)
+    listed = [item for part in parts for item in (["mo", ","], part.node)][1:]
+    return _Part(["mrow", ["mi", operator.name], _bracketed(["mrow", *listed])], _ATOM)

@@ -1,36 +1,32 @@
 """An expression in other languages; a new one is a file here and a line in `FORMATS`.
 
-`text_form` writes it for people, `source` as Python and C, `sympy_form` as a SymPy object and LaTeX, `functions`
-for NumPy and torch. MathML stands in `tasks/regression/typeset.py`, since an expression shows itself by it. Each
+`source` writes it for people and as Python and C, `sympy_form` as a SymPy object and LaTeX, `functions` for NumPy
+and torch. MathML stands in `tasks/regression/typeset.py`, since an expression shows itself by it. Each
 gives the raw expression, token by token; `simplified` is SymPy's opinion and stands beside it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import MappingProxyType
 from typing import Any
 
 from discodso.base.checks import require_one_of
 from discodso.tasks.regression.export.functions import numpy_function, torch_function
-from discodso.tasks.regression.export.source import c_source, python_source
+from discodso.tasks.regression.export.source import c_source, python_source, text
 from discodso.tasks.regression.export.sympy_form import latex, simplified, to_sympy
-from discodso.tasks.regression.export.text_form import text
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.typeset import markup, mathml
 
-FORMATS: MappingProxyType[str, Callable[[Expression], Any]] = MappingProxyType(
-    {
-        "text": text,
-        "latex": latex,
-        "mathml": lambda expression: markup(mathml(expression)),
-        "python": python_source,
-        "c": c_source,
-        "sympy": to_sympy,
-        "numpy": numpy_function,
-        "torch": torch_function,
-    }
-)
+FORMATS: dict[str, Callable[[Expression], Any]] = {
+    "text": text,
+    "latex": latex,
+    "mathml": lambda expression: markup(mathml(expression)),
+    "python": python_source,
+    "c": c_source,
+    "sympy": to_sympy,
+    "numpy": numpy_function,
+    "torch": torch_function,
+}
 
 
 def export(expression: Expression, form: str) -> Any:
@@ -39,15 +35,4 @@ def export(expression: Expression, form: str) -> Any:
     return FORMATS[form](expression)
 
 
-__all__ = [
-    "FORMATS",
-    "c_source",
-    "export",
-    "latex",
-    "numpy_function",
-    "python_source",
-    "simplified",
-    "text",
-    "to_sympy",
-    "torch_function",
-]
+__all__ = ["FORMATS", "export", "latex", "simplified", "text", "to_sympy"]

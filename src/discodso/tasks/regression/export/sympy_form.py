@@ -5,31 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import sympy
 
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.operators import OPERATORS, Operator
+from discodso.tasks.regression.operators import Operator
 
 _add, _mul, _pow = (partial(function, evaluate=False) for function in (sympy.Add, sympy.Mul, sympy.Pow))
-_BUILT_IN: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
-    {
-        "add": _add,
-        "sub": lambda a, b: _add(a, _mul(-1, b)),
-        "mul": _mul,
-        "div": lambda a, b: _mul(a, _pow(b, -1)),
-        "pow": _pow,
-        "n2": lambda a: _pow(a, 2),
-        "n3": lambda a: _pow(a, 3),
-        "n4": lambda a: _pow(a, 4),
-        "neg": lambda a: _mul(-1, a),
-        "inv": lambda a: _pow(a, -1),
-        "sqrt": lambda a: _pow(a, sympy.Rational(1, 2)),
-        "abs": partial(sympy.Abs, evaluate=False),
-    }
-)
+_BUILT_IN: dict[str, Callable[..., Any]] = {
+    "add": _add,
+    "sub": lambda a, b: _add(a, _mul(-1, b)),
+    "mul": _mul,
+    "div": lambda a, b: _mul(a, _pow(b, -1)),
+    "pow": _pow,
+    "n2": lambda a: _pow(a, 2),
+    "n3": lambda a: _pow(a, 3),
+    "n4": lambda a: _pow(a, 4),
+    "neg": lambda a: _mul(-1, a),
+    "inv": lambda a: _pow(a, -1),
+    "sqrt": lambda a: _pow(a, sympy.Rational(1, 2)),
+    "abs": partial(sympy.Abs, evaluate=False),
+}
 
 
 def to_sympy(expression: Expression) -> Any:
@@ -59,7 +56,7 @@ def _number(value: float) -> Any:
 
 
 def _apply(operator: Operator, *operands: Any) -> Any:
-    if operator.name in _BUILT_IN and operator is OPERATORS.get(operator.name):
+    if operator.is_built_in and operator.name in _BUILT_IN:
         return _BUILT_IN[operator.name](*operands)
     name = operator.sympy or operator.name
     function = getattr(sympy, name, None) if re.fullmatch(r"[A-Za-z]\w*", name) else None
