@@ -13,10 +13,9 @@ import math
 from functools import lru_cache
 from typing import Any
 
-import gymnasium
 import numpy as np
 
-from discodso.tasks.policies.environments import make
+from discodso.tasks.policies.environments import make, plain_spec
 from discodso.tasks.policies.splits import Columns, Split, walk
 from discodso.tasks.policies.tree import Environment
 
@@ -100,13 +99,9 @@ class QuickLander(PlainEpisodes):
             vx, vy = velocity.x * half_width / fps, velocity.y * half_height / fps
             legs = 1.0 if left.ground_contact else 0.0, 1.0 if right.ground_contact else 0.0
             before = shaping
-            shaping = (
-                -100 * root(px * px + py * py)
-                - 100 * root(vx * vx + vy * vy)
-                - 100 * abs(angle)
-                + 10 * legs[0]
-                + 10 * legs[1]
-            )
+            shaping = -100 * root(px * px + py * py) - 100 * root(vx * vx + vy * vy) - 100 * abs(angle)
+            shaping += 10 * legs[0]
+            shaping += 10 * legs[1]
             asleep = not lander.awake
             if asleep or env.game_over or abs(px) >= 1.0:
                 return float(total + (100 if asleep else -100))
@@ -118,12 +113,9 @@ class QuickLander(PlainEpisodes):
 
 def quick_lander(environment: Environment) -> QuickLander | None:
     """For the plain LunarLander-v3 of a Gymnasium that scores as this does; None for anything else."""
-    if environment.id != "LunarLander-v3" or environment.arguments:
+    if environment.id != "LunarLander-v3" or plain_spec(environment, _ENTRY) is None or not _is_exact():
         return None
-    spec = gymnasium.spec(environment.id)
-    if spec.entry_point != _ENTRY or spec.kwargs or spec.additional_wrappers:
-        return None  # registered anew by someone
-    return QuickLander(make(environment).unwrapped) if _is_exact() else None
+    return QuickLander(make(environment).unwrapped)
 
 
 @lru_cache(maxsize=1)
