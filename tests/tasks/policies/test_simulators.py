@@ -362,7 +362,6 @@ def test_without_its_simulator_an_environment_gives_the_same_returns(monkeypatch
 def test_the_naive_reader_and_the_forest_see_the_same_nodes():
     trees = sample_of_trees("Acrobot-v1", 10, seed=8)
     forest = Forest.of(trees)
-    assert len(forest) == 10
     assert forest.offset.tolist() == np.cumsum([0, *map(len, trees)]).tolist()
     x = np.random.default_rng(0).uniform(-1, 1, 6)
     for m, policy in enumerate(trees):

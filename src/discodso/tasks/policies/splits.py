@@ -62,9 +62,8 @@ class Split(NamedTuple):
                 f"it has {', '.join(map(shown, data))[:80] or 'none'}"
             )
         if not is_number(data["threshold"]):
-            raise InvalidDesignError(
-                f"threshold of {place} must be a finite number, got {shown(data['threshold'])}"
-            )
+            got = shown(data["threshold"])
+            raise InvalidDesignError(f"threshold of {place} must be a finite number, got {got}")
         return cls(checked_index("feature", data["feature"], place), float(data["threshold"]))
 
     def subject(self, name: Callable[[int], str]) -> str:
@@ -102,7 +101,7 @@ def comparisons(nodes: Nodes, digits: int) -> list[str]:
 
     Two that differ for one subject are never shown as equal.
     """
-    found = [""] * len(nodes)
+    found: dict[int, str] = {}
     for subject in {split.feature for split, _ in nodes if split}:
         values = {
             node: split.threshold + 0.0  # which makes -0.0 a plain 0
@@ -113,9 +112,8 @@ def comparisons(nodes: Nodes, digits: int) -> list[str]:
             texts = {node: f"< {value:.{enough}g}" for node, value in values.items()}
             if len(set(texts.values())) == len(set(values.values())):
                 break
-        for node, text in texts.items():
-            found[node] = text
-    return found
+        found |= texts
+    return [found.get(node, "") for node in range(len(nodes))]
 
 
 # ------------------------------------------------------------------------------------- columns
@@ -189,15 +187,11 @@ class Vocabulary:
         actions: Iterable[tuple[int, str]],
     ) -> Vocabulary:
         """Tokens for features, with the ranges of thresholds (None to leave one out), and for named actions."""
-        used = [
-            (n, Token(names[n] + _SIGN, 2, limits)) for n, limits in enumerate(ranges) if limits is not None
-        ]
-        leaves = [(action, Token(word)) for action, word in actions]
-        return cls(
-            tuple(token for _, token in (*used, *leaves)),
-            np.array([*(n for n, _ in used), *(-1 for _ in leaves)]),
-            np.array([*(-1 for _ in used), *(action for action, _ in leaves)]),
-        )
+        used = [(n, limits) for n, limits in enumerate(ranges) if limits is not None]
+        rows = [(Token(names[n] + _SIGN, 2, limits), n, -1) for n, limits in used]
+        rows += [(Token(word), -1, action) for action, word in actions]
+        tokens = tuple(token for token, _, _ in rows)
+        return cls(tokens, np.array([n for _, n, _ in rows]), np.array([action for _, _, action in rows]))
 
     @classmethod
     def of_names(

@@ -12,23 +12,15 @@ def to_c(policy: DecisionTree) -> str:
     """A C99 function of one observation, `int act(const double *x)`; not for -ffast-math, which forgets NaN."""
     words = [_c_comment(" ".join(parts)) for parts in node_words(policy)]
 
-    def decide(node: int, negated: bool) -> str:
-        split = policy.nodes[node][0]
-        assert split is not None
-        condition = f"!({split.c()})" if negated else split.c()
-        return f"if ({condition}) {{ /* {words[node]} */"
+    def line(node: int, negated: bool) -> str:
+        split, action = policy.nodes[node]
+        if split is None:
+            return f"return {action}; /* {words[node]} */"
+        return f"if ({f'!({split.c()})' if negated else split.c()}) {{ /* {words[node]} */"
 
-    def leaf(node: int) -> str:
-        return f"return {policy.nodes[node][1]}; /* {words[node]} */"
-
-    head = [
-        "/* The action for one observation; NaN counts as not less. */",
-        "int act(const double *x)",
-        "{",
-    ]
+    head = ["/* The action for one observation; NaN counts as not less. */", "int act(const double *x)", "{"]
     unused = [] if policy.width else ["    (void)x;"]
-    body = nested(policy, decide, "} else {", "}", leaf, returns=True)
-    return "\n".join([*head, *unused, *body, "}"]) + "\n"
+    return "\n".join([*head, *unused, *nested(policy, line, "} else {", "}", returns=True), "}"]) + "\n"
 
 
 def _c_comment(words: str) -> str:

@@ -8,14 +8,13 @@ from discodso.tasks.policies.tree import DecisionTree
 
 def to_dot(policy: DecisionTree) -> str:
     """A graph for Graphviz."""
-    lines = ["digraph policy {", '    node [shape=box, fontname="Helvetica"];']
-    lines.append('    edge [fontname="Helvetica"];')
+    font = 'fontname="Helvetica"];'
+    lines = ["digraph policy {", f"    node [shape=box, {font}", f"    edge [{font}"]
     for node, (name, compared) in enumerate(node_words(policy, 4)):
         style = "" if compared else ", style=rounded"
         lines.append(f'    n{node} [label="{_dot_label(f"{name} {compared}".strip())}"{style}];')
     for node, left, right in policy.decisions():
-        lines.append(f'    n{node} -> n{left} [label="yes"];')
-        lines.append(f'    n{node} -> n{right} [label="no"];')
+        lines += [f'    n{node} -> n{left} [label="yes"];', f'    n{node} -> n{right} [label="no"];']
     return "\n".join([*lines, "}"]) + "\n"
 
 

@@ -10,13 +10,10 @@ def to_python(policy: DecisionTree) -> str:
     """A Python function `act` of one observation, a sequence of numbers, that needs no import."""
     names = [name for name, _ in node_words(policy)]
 
-    def decide(node: int, negated: bool) -> str:
-        split = policy.nodes[node][0]
-        assert split is not None
-        return f"if {'not ' if negated else ''}{split.python()}:  # {names[node]}"
-
-    def leaf(node: int) -> str:
-        return f"return {policy.nodes[node][1]}  # {names[node]}"
+    def line(node: int, negated: bool) -> str:
+        split, action = policy.nodes[node]
+        code = f"return {action}" if split is None else f"if {'not ' * negated}{split.python()}:"
+        return f"{code}  # {names[node]}"
 
     head = ["def act(x):", '    """The action for one observation; NaN counts as not less."""']
-    return "\n".join([*head, *nested(policy, decide, "else:", "", leaf, returns=True)]) + "\n"
+    return "\n".join([*head, *nested(policy, line, "else:", returns=True)]) + "\n"

@@ -23,27 +23,26 @@ def to_text(policy: DecisionTree) -> str:
     """Indented text for people, with names and rounded thresholds."""
     words = node_words(policy)
 
-    def decide(node: int, negated: bool) -> str:
-        return f"if {' '.join(words[node])}:"
+    def line(node: int, negated: bool) -> str:
+        name, compared = words[node]
+        return f"if {name} {compared}:" if compared else name
 
-    return "\n".join(nested(policy, decide, "else:", "", lambda node: words[node][0])) + "\n"
+    return "\n".join(nested(policy, line, "else:")) + "\n"
 
 
 def nested(
     policy: DecisionTree,
-    decide: Callable[[int, bool], str],
+    line: Callable[[int, bool], str],
     otherwise: str,
-    end: str,
-    leaf: Callable[[int], str],
+    end: str = "",
     returns: bool = False,
 ) -> Iterator[str]:
     """Lines of the tree as nested ifs.
 
     Args:
         policy: the tree.
-        decide: the line of a decision, by its node; the second argument says whether to negate it.
+        line: the line of a node; the second argument says whether to negate its decision.
         otherwise, end: lines between the sides of a decision and after them, the latter unless it is empty.
-        leaf: the line of a leaf.
         returns: whether these are the body of a function, whose leaves return. Where its decisions would nest too
             deep none has an else: the smaller of its sides is nested, the other follows.
     """
@@ -54,20 +53,16 @@ def nested(
     waiting: list[tuple[str | int, int]] = [(0, int(returns))]  # a line that is made, or a node
     while waiting:
         part, level = waiting.pop()
-        space = "    " * level
         if isinstance(part, str):
-            yield space + part
+            yield "    " * level + part
             continue
         split, jump = policy.nodes[part]
-        if split is None:
-            yield space + leaf(part)
-            continue
         left, right = part + 1, part + jump
+        negated = flat and split is not None and sizes[right] < sizes[left]
+        yield "    " * level + line(part, negated)
         closing: list[tuple[str | int, int]] = [(end, level)] if end else []
-        if flat:
-            small, large = sorted((left, right), key=sizes.__getitem__)
-            yield space + decide(part, small == right)
-            waiting += [(large, level), *closing, (small, level + 1)]
-        else:
-            yield space + decide(part, False)
+        if split is not None and flat:
+            first, second = (right, left) if negated else (left, right)
+            waiting += [(second, level), *closing, (first, level + 1)]
+        elif split is not None:
             waiting += [*closing, (right, level + 1), (otherwise, level), (left, level + 1)]
