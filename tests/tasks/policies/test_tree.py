@@ -319,10 +319,7 @@ PRUNED = {
     "nothing to prune": (EXAMPLE, EXAMPLE),
     "equal leaves": (decision(0, 1.0, 2, 2), leaf(2)),
     "equal branches": (decision(1, 1.0, FIVE, FIVE), FIVE),
-    "equal in other words": (
-        decision(1, 1.0, FIVE, decision(0, 7.0, FIVE, 1)),
-        FIVE,
-    ),
+    "equal in other words": (decision(1, 1.0, FIVE, decision(0, 7.0, FIVE, 1)), FIVE),
     "already decided, left": (decision(0, 3.0, decision(0, 5.0, 0, 1), 2), decision(0, 3.0, 0, 2)),
     "already decided, right": (decision(0, 3.0, 2, decision(0, 1.0, 0, 1)), decision(0, 3.0, 2, 1)),
     "same threshold again, left": (decision(0, 3.0, decision(0, 3.0, 0, 1), 2), decision(0, 3.0, 0, 2)),

@@ -19,9 +19,9 @@ from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import validation_seeds
-from discodso.tasks.policies.trimming import trim
 
 _FINALISTS = 10  # trees that get more episodes
+_TRIED = 3  # cuts that look best on few episodes, and are then tried on many
 _PERFECT = 30  # of those that tie for the first place with episodes that all end alike
 # Episodes for all, for the finalists, and for perfect ones, as multiples of N; for trimming likewise.
 _ROUNDS = (1, 10, 100)
@@ -174,7 +174,7 @@ def _validate(
 
 
 def _perfect(ranked: Sequence[Finalist]) -> list[Finalist]:
-    return [c for c in ranked if c.mean == ranked[0].mean and c.error == 0]
+    return [finalist for finalist in ranked if finalist.mean == ranked[0].mean and finalist.error == 0]
 
 
 def _ranked(finalists: Sequence[Finalist], runner: Runner, seeds: Any) -> list[Finalist]:
@@ -196,3 +196,47 @@ def _ranked(finalists: Sequence[Finalist], runner: Runner, seeds: Any) -> list[F
         alike = len(set(table[row].tolist())) == 1
         smallest.setdefault(row.to_bytes(4) if alike else table[row].tobytes(), measured[row])
     return list(smallest.values())
+
+
+def trim(policy: TreePolicy, runner: Runner, few: Ints, many: Ints, more: Ints) -> tuple[TreePolicy, int]:
+    """The tree without what earns nothing, and the episodes that it took to find out.
+
+    `DecisionTree.pruned` keeps every action; this looks at returns. A decision gives way to one of its sides if
+    the mean return does not fall by more than the standard error of that fall, measured on the same episodes. So
+    nodes that are never visited go, and those that earn nothing. All steps together are held to the tree at the
+    beginning, so that small losses do not add up.
+
+    Args:
+        policy: with rewards that are means over episodes.
+        runner: of its environment.
+        few: seeds on which all cuts are compared.
+        many: others, on which the best of them must hold.
+        more: others, for trees whose episodes all end alike, as those of perfect policies do: without a spread
+            there is no error to go by, so such a tree must end all of these likewise.
+    """
+    policy = policy.pruned()
+    base, spent = paired_returns([policy], runner, many)[0], len(many)
+    perfect = len(set(base.tolist())) == 1
+    while cuts := policy.cuts():
+        screened = paired_returns(cuts, runner, few).mean(axis=1)
+        screened = np.where(np.isfinite(screened), screened, -np.inf)  # a failed episode is NaN
+        spent += len(cuts) * len(few)
+        order = sorted(range(len(cuts)), key=lambda row: (-screened[row], len(cuts[row])))
+        for row in order[:_TRIED]:
+            spent += len(many)
+            holds = _as_good(paired_returns([cuts[row]], runner, many)[0], base)
+            if holds and perfect:
+                spent += len(more)
+                holds = bool((paired_returns([cuts[row]], runner, more) == base[0]).all())
+            if holds:
+                policy = cuts[row]
+                break
+        else:
+            break
+    return policy, spent
+
+
+def _as_good(returns: Floats, base: Floats) -> bool:
+    fall = base - returns
+    error = fall.std(ddof=1) / math.sqrt(len(fall))
+    return bool(np.isfinite(returns).all() and fall.mean() <= error)

@@ -22,7 +22,7 @@ from discodso.base.errors import DeclarationError
 from discodso.base.files import write_atomically
 from discodso.report import trees
 from discodso.space.design import one_line
-from discodso.tasks.policies.export.words import node_words
+from discodso.tasks.policies.export.text_forms import node_words
 from discodso.tasks.policies.tree import DecisionTree
 
 # Okabe and Ito's colours, which people with any colour vision tell apart; their black would hide the border.

@@ -108,10 +108,7 @@ class WorkerPool:
         episodes = _Episodes.of(forest, tree, seeds)
         loads = [(i, _Episodes(episodes[i : i + size])) for i in range(0, len(tree), size)]
         chunks: Chunks[_Episodes, list[Answer]] = Chunks(
-            self.processes,
-            lambda load: self.processes.submit(Stage.run, self._stage, load),
-            loads,
-            _RETRIES,
+            self.processes, lambda load: self.processes.submit(Stage.run, self._stage, load), loads, _RETRIES
         )
         found: list[Answer] = [math.nan] * len(tree)
         try:
