@@ -51,18 +51,13 @@ class Racing:
             counts.append(min(episodes, math.ceil(counts[-1] * self.growth)))
         return counts
 
-    def survivors(self, mean: Floats, error: Floats, batch: int) -> Bools:
-        """bool[n], who races on: whoever may still be in the best share of the batch, for all the errors tell."""
+    def who_goes_on(self, mean: Floats, error: Floats, batch: int, episodes: int, line: float) -> Bools:
+        """bool[n], who may still be in the best share of the batch, and among the best of the run, whose last has
+        `line`, for all that means of so many episodes and their errors tell."""
         keep = min(len(mean), math.ceil(self.share * batch))
         low, high = mean - self.margin * error, mean + self.margin * error
-        line = np.partition(low, len(low) - keep)[len(low) - keep]
-        alive: Bools = high >= line
-        return alive
-
-    def contenders(self, mean: Floats, error: Floats, episodes: int, line: float) -> Bools:
-        """bool[n], who may still be among the best of the run, whose last has `line`."""
-        may: Bools = mean + self.slack * error >= line
-        return may if episodes >= self.settled else np.ones(len(mean), np.bool_)
+        on: Bools = high >= np.partition(low, len(low) - keep)[len(low) - keep]
+        return on & (mean + self.slack * error >= line) if episodes >= self.settled else on
 
 
 def means_and_errors(returns: Floats) -> tuple[Floats, Floats]:
@@ -86,15 +81,11 @@ class Best(NamedTuple):
 
 
 class Standings:
-    """The best trees of a run over the N episodes that all of them meet.
+    """The best trees of a run, `places` of them, over the N `episodes` that all of them meet.
 
     The last of them draws the line for the next batch. Equal means have one place, which the shortest tree holds:
     they come from trees that differ in what does not matter. A batch may be rated twice, if the run was stopped
     within it: what it changed is then taken back first. `batch` is any number that only this batch has.
-
-    Args:
-        places: how many.
-        episodes: N.
     """
 
     def __init__(self, places: int, episodes: int) -> None:
@@ -133,15 +124,12 @@ class Standings:
 
     def state(self) -> State:
         """For a checkpoint."""
-        parts = {"now": self._now, "before": self._before}
-        arrays = {
-            f"{part}_{key}": array for part, best in parts.items() for key, array in best._asdict().items()
-        }
+        both = {"now": self._now, "before": self._before}
+        arrays = {f"{when}_{key}": rows for when, b in both.items() for key, rows in b._asdict().items()}
         return State(arrays, {"batch": self._batch})
 
     def restore(self, state: State) -> None:
         """Inverse of `state`."""
-        self._now, self._before = (
-            Best(state.arrays[f"{part}_returns"], state.arrays[f"{part}_nodes"]) for part in ("now", "before")
-        )
+        a = state.arrays
+        self._now, self._before = (Best(a[f"{w}_returns"], a[f"{w}_nodes"]) for w in ("now", "before"))
         self._batch = int(state.data["batch"])

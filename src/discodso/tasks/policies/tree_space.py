@@ -88,11 +88,10 @@ def tree_task(
     require_integer("episodes", episodes, 2)
     require("episodes", episodes, episodes <= SEARCH_SEEDS, f"at most {SEARCH_SEEDS}")
     given = interface, space, runner, search_seeds(seed), episodes, racing, common
-    places = 0 if racing is None else racing.places
-    require("racing: places", places, common or not places, "0 unless all trees meet the same episodes")
-    objective = (
-        RememberingTreeObjective(*given, Standings(places, episodes)) if places else TreeObjective(*given)
-    )
+    objective = TreeObjective(*given)
+    if racing is not None and racing.places:
+        require("racing: places", racing.places, common, "0 unless all trees meet the same episodes")
+        objective = RememberingTreeObjective(*given, Standings(racing.places, episodes))
     return Task(
         space,
         batch_objective=objective,
@@ -100,8 +99,8 @@ def tree_task(
         repeatable=common,
         name=str(interface.environment),
         cost_unit="episodes",
-        rows_independent=racing is None
-        and not common,  # in a race the others decide how many episodes a tree gets
+        # In a race the others decide how many episodes a tree gets.
+        rows_independent=racing is None and not common,
     )
 
 
@@ -117,6 +116,5 @@ def open_tree_task(
     """The paper's task for an environment, for any method; what runs its episodes is closed on leaving."""
     interface = describe(as_environment(environment, None), None, seed)
     with open_runner(interface.environment, workers, search_seeds(seed)) as runner:
-        yield tree_task(
-            interface, runner, tree_space(interface, max_nodes, balanced=balanced), episodes, None, seed
-        )
+        space = tree_space(interface, max_nodes, balanced=balanced)
+        yield tree_task(interface, runner, space, episodes, None, seed)

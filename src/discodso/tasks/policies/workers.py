@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from discodso.base.arrays import Floats, Ints
 from discodso.run.executors.chunks import Chunks, GivenUp, Retries
 from discodso.run.executors.processes import Processes
-from discodso.tasks.policies.environments import make
-from discodso.tasks.policies.gymnasium_episodes import PlainEpisodes, quick_lander
+from discodso.tasks.policies.gymnasium_episodes import EpisodeFunction, opened
 from discodso.tasks.policies.splits import Columns
 from discodso.tasks.policies.tree import Environment, Forest
 
@@ -50,7 +49,7 @@ class Stage:
 
     environment: Environment
     max_steps: int
-    episodes: PlainEpisodes | None = None
+    opened: tuple[Any, EpisodeFunction] | None = None
 
     def run(self, load: _Episodes) -> list[Answer]:
         """The return of each episode, or what went wrong in it."""
@@ -58,11 +57,12 @@ class Stage:
 
     def _run_one(self, tree: Columns, seed: int) -> Answer:
         try:
-            if self.episodes is None:
-                self.episodes = quick_lander(self.environment) or PlainEpisodes(make(self.environment))
-            return self.episodes.run(tree, seed, self.max_steps)
+            if self.opened is None:
+                self.opened = opened(self.environment)
+            env, episode = self.opened
+            return episode(env, tree, seed, self.max_steps)
         except (Exception, SystemExit) as error:
-            self.episodes = None  # who knows what state it is in
+            self.opened = None  # who knows what state it is in
             return f"raised {type(error).__name__}: {error}"
 
     def returns(self, forest: Forest, tree: Ints, seeds: Ints) -> tuple[Floats, dict[int, str]]:
@@ -71,8 +71,8 @@ class Stage:
 
     def close(self) -> None:
         """Close the environment."""
-        if self.episodes is not None:
-            self.episodes.env.close()
+        if self.opened is not None:
+            self.opened[0].close()
 
 
 def _sorted_out(answers: Sequence[Answer]) -> tuple[Floats, dict[int, str]]:
