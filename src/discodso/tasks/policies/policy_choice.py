@@ -184,8 +184,7 @@ def _ranked(finalists: Sequence[Finalist], runner: Runner, seeds: Any) -> list[F
     all their episodes end alike, as those of perfect policies do, which says little.
     """
     table = paired_returns([finalist.policy for finalist in finalists], runner, seeds)
-    means = np.where(np.isfinite(table).all(axis=1), table.mean(axis=1), -np.inf)  # failed episodes are NaN
-    errors = table.std(axis=1, ddof=1) / math.sqrt(len(seeds))
+    means, errors = _means(table), table.std(axis=1, ddof=1) / math.sqrt(len(seeds))
     measured = [
         replace(finalist, mean=float(mean), error=float(error), episodes=len(seeds))
         for finalist, mean, error in zip(finalists, means, errors, strict=True)
@@ -198,6 +197,12 @@ def _ranked(finalists: Sequence[Finalist], runner: Runner, seeds: Any) -> list[F
     return list(smallest.values())
 
 
+def _means(table: Floats) -> Floats:
+    """Of each row, -inf where an episode failed, whose return is NaN."""
+    means: Floats = np.nan_to_num(table.mean(axis=1), nan=-np.inf)
+    return means
+
+
 def trim(policy: TreePolicy, runner: Runner, few: Ints, many: Ints, more: Ints) -> tuple[TreePolicy, int]:
     """The tree without what earns nothing, and the episodes that it took to find out.
 
@@ -206,37 +211,26 @@ def trim(policy: TreePolicy, runner: Runner, few: Ints, many: Ints, more: Ints) 
     nodes that are never visited go, and those that earn nothing. All steps together are held to the tree at the
     beginning, so that small losses do not add up.
 
-    Args:
-        policy: with rewards that are means over episodes.
-        runner: of its environment.
-        few: seeds on which all cuts are compared.
-        many: others, on which the best of them must hold.
-        more: others, for trees whose episodes all end alike, as those of perfect policies do: without a spread
-            there is no error to go by, so such a tree must end all of these likewise.
+    All cuts are compared on the few seeds, and the best of them must hold on the many. Where all episodes end
+    alike, as those of perfect policies do, there is no error to go by: they must end so on more seeds, too.
     """
     policy = policy.pruned()
     base, spent = paired_returns([policy], runner, many)[0], len(many)
     perfect = len(set(base.tolist())) == 1
     while cuts := policy.cuts():
-        screened = paired_returns(cuts, runner, few).mean(axis=1)
-        screened = np.where(np.isfinite(screened), screened, -np.inf)  # a failed episode is NaN
+        screened = _means(paired_returns(cuts, runner, few))
         spent += len(cuts) * len(few)
         order = sorted(range(len(cuts)), key=lambda row: (-screened[row], len(cuts[row])))
         for row in order[:_TRIED]:
             spent += len(many)
-            holds = _as_good(paired_returns([cuts[row]], runner, many)[0], base)
+            fall = base - paired_returns([cuts[row]], runner, many)[0]
+            holds = fall.mean() <= fall.std(ddof=1) / math.sqrt(len(fall))  # never with NaN
             if holds and perfect:
                 spent += len(more)
-                holds = bool((paired_returns([cuts[row]], runner, more) == base[0]).all())
+                holds = (paired_returns([cuts[row]], runner, more) == base[0]).all()
             if holds:
                 policy = cuts[row]
                 break
         else:
             break
     return policy, spent
-
-
-def _as_good(returns: Floats, base: Floats) -> bool:
-    fall = base - returns
-    error = fall.std(ddof=1) / math.sqrt(len(fall))
-    return bool(np.isfinite(returns).all() and fall.mean() <= error)
