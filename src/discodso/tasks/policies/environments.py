@@ -15,7 +15,8 @@ from gymnasium.envs.registration import EnvSpec
 from discodso.base.arrays import Floats
 from discodso.base.checks import is_number
 from discodso.base.errors import DeclarationError, InvalidDesignError
-from discodso.tasks.policies.tree import Environment, freeze_arguments
+from discodso.tasks.policies.splits import Limits
+from discodso.tasks.policies.tree import Environment, Names, freeze_arguments
 
 STEP_LIMIT = 10_000  # for environments that declare no limit of their own
 _WIDEST = 1e4  # a declared range wider than this says nothing
@@ -38,29 +39,21 @@ _NAMES = MappingProxyType(  # of features and of actions, by family
         ),
     }
 )
-Limits = tuple[float, float]
 _LANDER_V2 = (*((-half, half) for half in (1.5, 1.5, 5.0, 5.0, math.pi, 5.0)), (0.0, 1.0), (0.0, 1.0))
 
 
 @dataclass(frozen=True)
 class Interface:
-    """Features and actions of an environment.
-
-    Attributes:
-        environment: which one.
-        feature_names: one for each number of a flattened observation.
-        ranges: of the threshold of each feature; None for a feature that never changes, which trees leave out.
-        sources: where each range comes from: declared, "LunarLander-v2", probed, given.
-        action_names: what `step` takes, and what it is called.
-        max_steps: where an episode is cut off.
-    """
+    """Features and actions of an environment."""
 
     environment: Environment
-    feature_names: tuple[str, ...]
-    ranges: tuple[Limits | None, ...]
-    sources: tuple[str, ...]
-    action_names: tuple[tuple[int, str], ...]
-    max_steps: int
+    feature_names: tuple[str, ...]  # one for each number of a flattened observation
+    ranges: tuple[
+        Limits | None, ...
+    ]  # of thresholds; None for a feature that never changes, which is left out
+    sources: tuple[str, ...]  # where each range comes from: declared, "LunarLander-v2", probed, given
+    action_names: Names  # what `step` takes, and what it is called
+    max_steps: int  # where an episode is cut off
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -156,15 +149,10 @@ def describe(
 ) -> Interface:
     """Features, ranges and actions of an environment.
 
-    Declared bounds are used where they are finite and sane, the bounds of LunarLander-v2 for LunarLander;
-    other features get the range that they showed in episodes of random actions.
-
-    Args:
-        environment: which one.
-        ranges: (low, high) by the name or the number of a feature; goes before everything else.
-        seed: of the random actions.
-        probe: look at such episodes for all features that are not given: where 98 % of what they showed lies.
-            Declared bounds may be far wider than what ever happens.
+    Ranges that are given, by the name or the number of a feature, go before everything else. Declared bounds are
+    used where they are finite and sane, the bounds of LunarLander-v2 for LunarLander; other features get the range
+    that they showed in episodes of random actions, which the seed decides. With `probe` all that are not given get
+    where 98 % of what they showed lies: declared bounds may be far wider than what ever happens.
     """
     with make(environment) as env:
         seen, acts = check_fits(env, environment)

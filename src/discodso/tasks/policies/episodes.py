@@ -30,17 +30,13 @@ class Runner(Protocol):
 
         Episode e runs tree[e] of the forest from `reset(seed=seeds[e])`.
         """
-        ...
 
 
 @contextmanager
 def open_runner(environment: Environment, workers: int = 1, pool: range = range(0)) -> Iterator[Runner]:
-    """A runner for an environment; worker processes are ended on leaving.
+    """A runner with worker processes, which are ended on leaving, or threads where there is a compiled simulator.
 
-    Args:
-        environment: which one.
-        workers: processes, or threads where there is a compiled simulator.
-        pool: consecutive seeds that will be used over and over.
+    `pool` has consecutive seeds that will be used over and over.
     """
     require_integer("workers", workers, 1)
     simulator = simulator_for(environment)

@@ -28,27 +28,16 @@ from discodso.tasks.policies.tree_policy import TreePolicy
 
 @dataclass(frozen=True)
 class TreeObjective:
-    """Mean return of the trees of a batch.
-
-    Attributes:
-        interface: of the environment.
-        space: of the designs.
-        runner: runs the episodes.
-        seeds: the seeds for the search, a power of two of them.
-        episodes: N.
-        racing: None for N episodes for every design, as in the paper.
-        common: whether all designs of a run meet the same N episodes, rather than fresh ones each time.
-        standings: the best of the run, which draw a line; None for no line.
-    """
+    """Mean return of the trees of a batch."""
 
     interface: Interface
     space: TreeSpace
     runner: Runner
-    seeds: range
-    episodes: int
-    racing: Racing | None
-    common: bool = False
-    standings: Standings | None = None
+    seeds: range  # for the search, a power of two of them
+    episodes: int  # N
+    racing: Racing | None  # None for N episodes for every design, as in the paper
+    common: bool = False  # all designs of a run meet the same N episodes, rather than fresh ones each time
+    standings: Standings | None = None  # the best of the run, which draw a line
 
     def __call__(self, designs: DesignBatch, call_seeds: NDArray[np.uint64]) -> Measured:
         """Rewards, the number of episodes, and what failed."""

@@ -25,24 +25,17 @@ _COMMON = 4
 class Racing:
     """How designs of a batch race for episodes.
 
-    Args:
-        first: episodes for everyone.
-        growth: episodes of the next round, as a multiple of those so far.
-        share: of the batch that must come through; the risk factor of the method, or more.
-        margin: standard errors that two designs must lie apart before one is cut.
-        places: cut whoever cannot be among so many best of the run, too; 0 for no such line. It needs episodes
-            that are the same for all.
-        settled: episodes before that.
-        slack: standard errors that a design must lie below that line.
+    With places, whoever cannot be among so many best of the run is cut too; that needs episodes that are the same
+    for all.
     """
 
-    first: int = 4
-    growth: float = 2.0
-    share: float = 0.2
-    margin: float = 1.0
+    first: int = 4  # episodes for everyone
+    growth: float = 2.0  # episodes of the next round, as a multiple of those so far
+    share: float = 0.2  # of the batch that must come through; the risk factor of the method, or more
+    margin: float = 1.0  # standard errors that two designs must lie apart before one is cut
     places: int = 0
-    settled: int = 16
-    slack: float = 1.0
+    settled: int = 16  # episodes before the line of the best of the run counts
+    slack: float = 1.0  # standard errors that a design must lie below that line
 
     def rounds(self, episodes: int) -> list[int]:
         """Episodes that a design has had after each round."""

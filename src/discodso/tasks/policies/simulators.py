@@ -44,20 +44,12 @@ class Starts(NamedTuple):
 
 @dataclass(frozen=True)
 class Simulator:
-    """A compiled environment, which runs episodes.
-
-    Attributes:
-        environment: which one.
-        kind: its number in the kernels.
-        max_steps: where episodes are cut off.
-        pool: starts for consecutive seeds, drawn once; other seeds are drawn when they are met.
-        threads: to run on.
-    """
+    """A compiled environment, which runs episodes."""
 
     environment: Environment
-    kind: int
-    max_steps: int
-    pool: Starts | None = None
+    kind: int  # its number in the kernels
+    max_steps: int  # where episodes are cut off
+    pool: Starts | None = None  # for consecutive seeds, drawn once; other seeds are drawn when they are met
     threads: int = 1
 
     def starts(self, seeds: Sequence[int]) -> Starts:
@@ -73,10 +65,8 @@ class Simulator:
     def returns(
         self, forest: Forest, tree: Ints, seeds: Ints, visits: Ints | None = None
     ) -> tuple[Floats, dict[int, str]]:
-        """See `Runner.returns`; none fails.
-
-        `visits` int[N] is counted up, if given: how often each leaf was reached. It needs one thread.
-        """
+        """See `Runner.returns`; none fails. `visits` int[N], if given, counts how often each leaf was reached; it
+        needs one thread."""
         returns = np.empty(len(tree))
         counts = np.empty(0, np.int64) if visits is None else visits
         starts, start = self._starts_of(seeds)
@@ -160,12 +150,8 @@ class _Ufunc(ctypes.Structure):
     """The beginning of NumPy's public PyUFuncObject (numpy/ufuncobject.h), after the head of any object."""
 
     _fields_ = (
-        ("refcount", ctypes.c_ssize_t),
-        ("type", ctypes.c_void_p),
-        ("nin", ctypes.c_int),
-        ("nout", ctypes.c_int),
-        ("nargs", ctypes.c_int),
-        ("identity", ctypes.c_int),
+        ("head", ctypes.c_ssize_t * 2),
+        ("nin_nout_nargs_identity", ctypes.c_int * 4),
         ("functions", ctypes.POINTER(ctypes.c_void_p)),
     )
 

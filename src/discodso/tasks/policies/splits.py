@@ -25,8 +25,9 @@ from discodso.space.tokens import Library, Token
 
 _LARGEST = 2**31 - 1
 _SIGN = " <"  # ends the name of a decision's token
+Limits = tuple[float, float]
 # What is known of a feature x: low <= x < high; NaN counts as beyond any low.
-Known = dict[int, tuple[float, float]]
+Known = dict[int, Limits]
 
 
 class Split(NamedTuple):
@@ -167,24 +168,15 @@ def mark_used(columns: Columns, first: int, last: int, used: Any) -> None:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The tokens of trees, decisions first, and what each means.
-
-    Attributes:
-        tokens: K of them.
-        feature: int[K], what a decision tests, -1 for a leaf.
-        action: int[K], of a leaf, -1 for a decision.
-    """
+    """The K tokens of trees, decisions first, and what each means."""
 
     tokens: tuple[Token, ...]
-    feature: Ints
-    action: Ints
+    feature: Ints  # int[K], what a decision tests, -1 for a leaf
+    action: Ints  # int[K], of a leaf, -1 for a decision
 
     @classmethod
     def of(
-        cls,
-        names: Sequence[str],
-        ranges: Sequence[tuple[float, float] | None],
-        actions: Iterable[tuple[int, str]],
+        cls, names: Sequence[str], ranges: Sequence[Limits | None], actions: Iterable[tuple[int, str]]
     ) -> Vocabulary:
         """Tokens for features, with the ranges of thresholds (None to leave one out), and for named actions."""
         used = [(n, limits) for n, limits in enumerate(ranges) if limits is not None]
@@ -257,9 +249,6 @@ def _fill(
         if open_slots > 0:
             return False
     return True
-
-
-# ------------------------------------------------------------------------------------- checks
 
 
 def checked_index(key: str, value: Any, place: str) -> int:

@@ -73,10 +73,7 @@ def _content(made: Figure, kind: str) -> bytes:
 def figure(policy: DecisionTree, shares: Any = None, title: str | None = None) -> Figure:
     """The picture as a Matplotlib figure, which belongs to no window and no pyplot state.
 
-    Args:
-        policy: what to draw.
-        shares: of each node the share of visits, from 0 to 1, as `node_shares` gives; sets widths and percentages.
-        title: above the tree.
+    `shares` are of visits, from 0 to 1 for each node, as `node_shares` gives; they set widths and percentages.
     """
     visits = None if shares is None else _checked(list(shares), len(policy))
     blocks = _blocks(policy, visits)
@@ -180,9 +177,6 @@ class _Paper:
         self.text(x, middle + 0.36 * size, answer, f"answer-{child}", **answered)
 
 
-# ------------------------------------------------------------------------------------------------ words
-
-
 def _blocks(policy: DecisionTree, visits: list[float] | None) -> list[trees.Block]:
     words = [(trees.shortened(name), compared) for name, compared in node_words(policy, 4)]
     fit = all(trees.text_width(" ".join(parts), trees.WORDS) <= trees.WIDEST for parts in words if parts[1])
@@ -218,9 +212,6 @@ def _checked(shares: list[Any], nodes: int) -> list[float]:
             got = f"{share!r:.60} for node {node}"
             raise DeclarationError(f"shares: each must be a number from 0 to 1, got {got}")
     return [float(share) for share in shares]
-
-
-# ------------------------------------------------------------------------------------------------ colours
 
 
 def _colours(policy: DecisionTree) -> dict[int, str]:

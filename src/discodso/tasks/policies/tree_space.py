@@ -30,15 +30,11 @@ def tree_space(
     balanced: bool = True,
     typical_nodes: int | None = None,
 ) -> TreeSpace:
-    """Univariate trees under the three constraints of the appendix.
+    """Univariate trees under the three constraints of the appendix; see `PolicyOptions`.
 
-    Args:
-        interface: features, ranges and actions.
-        max_nodes: decisions and leaves together.
-        resolution: h, as a share of each range.
-        balanced: begin with decisions and leaves equally likely, however many there are of each; otherwise an
-            environment with more features than actions begins with trees of the largest size only.
-        typical_nodes: prefer trees of about this size, softly; None for no preference.
+    With `balanced` decisions and leaves are equally likely at first, however many there are of each; otherwise an
+    environment with more features than actions begins with trees of the largest size only. Trees of about
+    `typical_nodes` are preferred, softly.
     """
     priors: list[Prior] = [UniformArity()] if balanced else []
     if typical_nodes is not None:

@@ -84,10 +84,7 @@ def _sorted_out(answers: Sequence[Answer]) -> tuple[Floats, dict[int, str]]:
 class WorkerPool:
     """Worker processes for one environment; a context manager. Nothing is left behind when it closes.
 
-    Args:
-        environment: which one.
-        workers: how many processes.
-        max_steps: steps after which an episode is cut off, for environments without a limit.
+    Episodes are cut off after `max_steps`, for environments without a limit.
     """
 
     def __init__(self, environment: Environment, workers: int, max_steps: int) -> None:

@@ -29,12 +29,9 @@ def nested(
 ) -> Iterator[str]:
     """Lines of the tree as nested ifs.
 
-    Args:
-        policy: the tree.
-        line: the line of a node; the second argument says whether to negate its decision.
-        otherwise, end: lines between the sides of a decision and after them, the latter unless it is empty.
-        returns: whether these are the body of a function, whose leaves return. Where its decisions would nest too
-            deep none has an else: the smaller of its sides is nested, the other follows.
+    `line` makes that of a node, by its number and whether to negate its decision; `otherwise` and `end` come between
+    the sides of a decision and after them. If leaves return, these are the body of a function. Where its decisions
+    would nest too deep none has an else then: the smaller of its sides is nested, the other follows.
     """
     flat = returns and policy.depth > _DEEPEST_NESTING
     sizes = [1] * len(policy)
