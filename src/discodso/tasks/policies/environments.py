@@ -14,9 +14,9 @@ from gymnasium.envs.registration import EnvSpec
 
 from discodso.base.arrays import Floats
 from discodso.base.checks import is_number
-from discodso.base.errors import DeclarationError, InvalidDesignError
+from discodso.base.errors import DeclarationError
 from discodso.tasks.policies.splits import Limits
-from discodso.tasks.policies.tree import Environment, Names, freeze_arguments
+from discodso.tasks.policies.tree import Environment, Names, frozen_arguments
 
 STEP_LIMIT = 10_000  # for environments that declare no limit of their own
 _WIDEST = 1e4  # a declared range wider than this says nothing
@@ -48,9 +48,7 @@ class Interface:
 
     environment: Environment
     feature_names: tuple[str, ...]  # one for each number of a flattened observation
-    ranges: tuple[
-        Limits | None, ...
-    ]  # of thresholds; None for a feature that never changes, which is left out
+    ranges: tuple[Limits | None, ...]  # of thresholds; None for a feature that never changes: left out
     sources: tuple[str, ...]  # where each range comes from: declared, "LunarLander-v2", probed, given
     action_names: Names  # what `step` takes, and what it is called
     max_steps: int  # where an episode is cut off
@@ -75,10 +73,7 @@ def as_environment(given: Any, arguments: Mapping[str, Any] | None = None) -> En
         return given
     if not isinstance(given, str) or not given:
         raise DeclarationError(f"environment must be the id of a Gymnasium environment, got {given!r}")
-    try:
-        return Environment(given, freeze_arguments(given, arguments or {}))
-    except InvalidDesignError as error:
-        raise DeclarationError(str(error)) from None
+    return Environment(given, frozen_arguments(given, arguments or {}, DeclarationError))
 
 
 def make(environment: Environment, **more: Any) -> gymnasium.Env[Any, Any]:

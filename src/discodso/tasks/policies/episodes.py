@@ -11,15 +11,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from discodso.base.arrays import Floats, Ints
-from discodso.base.checks import require_integer
+from discodso.base.checks import is_integer, require, require_integer
 from discodso.base.errors import DeclarationError, EvaluationError
 from discodso.tasks.policies.environments import STEP_LIMIT, as_environment, check_fits, make, step_limit
 from discodso.tasks.policies.simulators import simulator_for
 from discodso.tasks.policies.splits import walk
 from discodso.tasks.policies.tree import DecisionTree, Environment, Forest
 from discodso.tasks.policies.workers import Stage, WorkerPool
-
-_LARGEST_SEED = 2**63 - 1
 
 
 class Runner(Protocol):
@@ -103,11 +101,11 @@ def _count_visits(policy: DecisionTree, environment: Environment, seeds: Ints, v
 
 
 def _checked_seeds(seeds: Sequence[int]) -> Ints:
-    for seed in seeds:
-        require_integer("seeds: each", seed, 0)
-        if seed > _LARGEST_SEED:
-            raise DeclarationError(f"seeds: {seed} is too large")
-    return np.array(list(seeds), dtype=np.int64)
+    chosen = list(seeds)
+    for seed in chosen:
+        fits = is_integer(seed) and 0 <= seed < 2**63
+        require("seeds: each", seed, fits, "an integer >= 0, and below 2^63")
+    return np.array(chosen, dtype=np.int64)
 
 
 def environment_for(policy: DecisionTree, given: Any = None) -> Environment:

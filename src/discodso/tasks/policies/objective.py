@@ -107,21 +107,19 @@ class TreeObjective:
         return policy.with_names(i.environment, i.feature_names, i.action_names)
 
 
-@dataclass(frozen=True)
 class RememberingTreeObjective(TreeObjective):
     """One with standings, which a checkpoint has to hold."""
 
+    standings: Standings
+
     def state(self) -> State:
         """The standings."""
-        assert self.standings is not None
         return self.standings.state()
 
     def restore(self, state: State) -> None:
         """Go back to them."""
-        assert self.standings is not None
         self.standings.restore(state)
 
     def begin_anew(self) -> None:
         """Trees of a fresh start race among themselves, or the best before would cut all of them at once."""
-        assert self.standings is not None
         self.standings.clear()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Ints
-from discodso.base.errors import InvalidDesignError
+from discodso.base.errors import DiscodsoError, InvalidDesignError
 from discodso.base.files import write_atomically
 from discodso.space.design import one_line
 from discodso.tasks.policies.splits import Columns, Known, Nodes, Split, checked_index, shown, walk
@@ -211,15 +211,17 @@ class Environment:
             raise InvalidDesignError(
                 f"environment must be an object with id and arguments, got {shown(data)}"
             )
-        return cls(data["id"], freeze_arguments(data["id"], data["arguments"]))
+        return cls(data["id"], frozen_arguments(data["id"], data["arguments"], InvalidDesignError))
 
 
-def freeze_arguments(environment: str, arguments: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def frozen_arguments(
+    environment: str, arguments: Mapping[str, Any], refusal: type[DiscodsoError]
+) -> tuple[tuple[str, Any], ...]:
     """Arguments as sorted pairs that can be hashed: lists become tuples, for JSON knows only lists."""
     for key, value in arguments.items():
         items = value if isinstance(value, (list, tuple)) else (value,)
         if not isinstance(key, str) or not all(isinstance(item, str | int | float | None) for item in items):
-            raise InvalidDesignError(
+            raise refusal(
                 f"arguments of {environment} must have names, and be numbers, strings, booleans or lists of them, "
                 f"got {shown(key)}: {shown(value)}"
             )

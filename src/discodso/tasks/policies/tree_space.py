@@ -101,16 +101,8 @@ def tree_task(
 
 
 @contextmanager
-def open_tree_task(
-    environment: Any,
-    episodes: int = EPISODES,
-    seed: int = 0,
-    max_nodes: int = MAX_NODES,
-    balanced: bool = False,
-    workers: int = 1,
-) -> Iterator[Task]:
+def open_tree_task(environment: Any, episodes: int = EPISODES, seed: int = 0) -> Iterator[Task]:
     """The paper's task for an environment, for any method; what runs its episodes is closed on leaving."""
-    interface = describe(as_environment(environment, None), None, seed)
-    with open_runner(interface.environment, workers, search_seeds(seed)) as runner:
-        space = tree_space(interface, max_nodes, balanced=balanced)
-        yield tree_task(interface, runner, space, episodes, None, seed)
+    interface = describe(as_environment(environment), None, seed)
+    with open_runner(interface.environment, pool=search_seeds(seed)) as runner:
+        yield tree_task(interface, runner, tree_space(interface, balanced=False), episodes, None, seed)

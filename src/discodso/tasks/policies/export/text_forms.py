@@ -29,9 +29,9 @@ def nested(
 ) -> Iterator[str]:
     """Lines of the tree as nested ifs.
 
-    `line` makes that of a node, by its number and whether to negate its decision; `otherwise` and `end` come between
-    the sides of a decision and after them. If leaves return, these are the body of a function. Where its decisions
-    would nest too deep none has an else then: the smaller of its sides is nested, the other follows.
+    `line` makes that of a node, by its number and whether to negate its decision; `otherwise` and `end` come
+    between the sides of a decision and after them. If leaves return, these are the body of a function. Where its
+    decisions would nest too deep none has an else then: the smaller side is nested, the other follows.
     """
     flat = returns and policy.depth > _DEEPEST_NESTING
     sizes = [1] * len(policy)
@@ -102,16 +102,14 @@ def _c_comment(words: str) -> str:
 
 def to_dot(policy: DecisionTree) -> str:
     """A graph for Graphviz."""
-    font = 'fontname="Helvetica"];'
-    lines = ["digraph policy {", f"    node [shape=box, {font}", f"    edge [{font}"]
+    lines = ["digraph policy {", '    node [shape=box, fontname="Helvetica"];']
+    lines.append('    edge [fontname="Helvetica"];')
     for node, (name, compared) in enumerate(node_words(policy, 4)):
+        label = f"{name} {compared}".strip()
+        # Graphviz would read \n, \N, and entities such as &lt;.
+        label = label.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
         style = "" if compared else ", style=rounded"
-        lines.append(f'    n{node} [label="{_dot_label(f"{name} {compared}".strip())}"{style}];')
+        lines.append(f'    n{node} [label="{label}"{style}];')
     for node, left, right in policy.decisions():
         lines += [f'    n{node} -> n{left} [label="yes"];', f'    n{node} -> n{right} [label="no"];']
     return "\n".join([*lines, "}"]) + "\n"
-
-
-def _dot_label(words: str) -> str:
-    """Text for a quoted label: Graphviz would read \\n, \\N, and entities such as &lt;."""
-    return words.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
