@@ -13,7 +13,7 @@ from typing import Any
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch, PathPatch
+from matplotlib.patches import FancyBboxPatch, Patch, PathPatch
 from matplotlib.path import Path as Outline
 from matplotlib.transforms import Affine2D, Transform
 
@@ -42,6 +42,7 @@ _STYLE: Any = {
     "savefig.bbox": None,
     "font.sans-serif": [trees.FAMILY[0]],
 }
+Place = tuple[float, float]
 _TITLE = 12.0
 _BETWEEN_ROWS, _STEM = 36.0, 9.0
 _DPI, _MOST_PIXELS = 150, 30_000
@@ -100,7 +101,7 @@ def figure(policy: DecisionTree, shares: Any = None, title: str | None = None) -
     edges = [((left, node, "yes"), (right, node, "no")) for node, left, right in policy.decisions()]
     for child, parent, answer in sorted(edge for both in edges for edge in both):
         (x, y), share = places[parent], visits[child] if visits else None
-        paper.draw_edge((x, y + blocks[parent].height), places[child], answer, share, str(child))
+        paper.draw_edge((x, y + blocks[parent].height), places[child], answer, share, child)
     colours = _colours(policy)
     for node, (block, (x, y)) in enumerate(zip(blocks, places, strict=True)):
         split, action = policy.nodes[node]
@@ -130,28 +131,19 @@ class _Paper:
             y += trees.LINE * size
             self.text(x, y - 0.3 * size, words, f"{gid}-{number}", size=size, color=colour, zorder=4)
 
+    def add(self, patch: Patch, gid: str) -> None:
+        patch.set(gid=gid, transform=self.points)
+        self.made.add_artist(patch)
+
     def draw_box(
         self, block: trees.Block, x: float, y: float, rounding: float, fill: str, border: str, gid: str
     ) -> None:
-        corners = f"round,pad=0,rounding_size={min(rounding, block.height / 2)}"
-        look: dict[str, Any] = {
-            "facecolor": fill,
-            "edgecolor": border,
-            "linewidth": 1.0,
-            "zorder": 3,
-            "gid": gid,
-        }
         place, size = (x - block.width / 2, y), (block.width, block.height)
-        self.made.add_artist(FancyBboxPatch(place, *size, boxstyle=corners, transform=self.points, **look))
+        corners = f"round,pad=0,rounding_size={min(rounding, block.height / 2)}"
+        look: dict[str, Any] = {"facecolor": fill, "edgecolor": border, "linewidth": 1.0, "zorder": 3}
+        self.add(FancyBboxPatch(place, *size, boxstyle=corners, **look), gid)
 
-    def draw_edge(
-        self,
-        start: tuple[float, float],
-        end: tuple[float, float],
-        answer: str,
-        share: float | None,
-        child: str,
-    ) -> None:
+    def draw_edge(self, start: Place, end: Place, answer: str, share: float | None, child: int) -> None:
         """Down from a box, along the gap between two rows, down to the child: so no edge meets another box."""
         (from_x, from_y), (x, y) = start, end
         bend = y - _BETWEEN_ROWS + _STEM
@@ -161,20 +153,13 @@ class _Paper:
         outline = Outline(list(zip(xs, ys, strict=True)), [1, 2, 3, 3, 2, 3, 3, 2])
         seen = share is None or share > 0
         line, words, dashes = ("#666666", "#333333", "-") if seen else ("#BBBBBB", "#666666", (0, (3, 2)))
-        look: dict[str, Any] = {
-            "edgecolor": line,
-            "linestyle": dashes,
-            "capstyle": "butt",
-            "joinstyle": "round",
-        }
-        look["linewidth"] = 1.2 if share is None else 0.8 + 4.2 * share
-        look["zorder"] = 1 + (share or 0)  # the busier one on top where they leave together
-        edge = PathPatch(outline, fill=False, gid=f"edge-{child}", transform=self.points, **look)
-        self.made.add_artist(edge)
-        middle, size = (bend + y) / 2, trees.SMALL
+        width = 1.2 if share is None else 0.8 + 4.2 * share
+        order = 1 + (share or 0)  # the busier one on top where they leave together
+        look: dict[str, Any] = {"edgecolor": line, "linestyle": dashes, "linewidth": width, "zorder": order}
+        self.add(PathPatch(outline, fill=False, capstyle="butt", joinstyle="round", **look), f"edge-{child}")
         box = {"facecolor": "white", "edgecolor": "none", "boxstyle": "square,pad=0.12"}
-        answered = {"size": size, "color": words, "zorder": 2.5, "bbox": box}
-        self.text(x, middle + 0.36 * size, answer, f"answer-{child}", **answered)
+        look = {"size": trees.SMALL, "color": words, "zorder": 2.5, "bbox": box}
+        self.text(x, (bend + y) / 2 + 0.36 * trees.SMALL, answer, f"answer-{child}", **look)
 
 
 def _blocks(policy: DecisionTree, visits: list[float] | None) -> list[trees.Block]:
