@@ -156,7 +156,7 @@ def describe(
         names, words = _NAMES.get(family, ((), ()))
         names = names if len(names) == size else tuple(f"x{n}" for n in range(size))
         words = words if len(words) == acts.n else tuple(f"action {start + n}" for n in range(int(acts.n)))
-        given = {_feature_index(key, names): _limits(key, value) for key, value in (ranges or {}).items()}
+        given = dict(_given_range(key, value, names) for key, value in (ranges or {}).items())
         # As Python's numbers, because NumPy's would warn of widths that overflow.
         low, high = (np.asarray(end, np.float64).ravel().tolist() for end in (seen.low, seen.high))
         sources, found = [""] * size, dict[int, Limits | None](given)
@@ -181,22 +181,16 @@ def describe(
     return Interface(environment, names, limits, tuple(sources), tuple(enumerate(words, start)), limit)
 
 
-def _feature_index(key: str, names: tuple[str, ...]) -> int:
-    text = str(key)
-    if text in names:
-        return names.index(text)
-    if text.isascii() and text.isdigit() and int(text) < len(names):
-        return int(text)
-    raise DeclarationError(
-        f"ranges: there is no feature {text!r}; the features are {', '.join(names)} (or 0 to {len(names) - 1})"
-    )
-
-
-def _limits(key: str, value: Any) -> Limits:
+def _given_range(key: str, value: Any, names: tuple[str, ...]) -> tuple[int, Limits]:
+    """The number of a feature that is given by its name or number, and its range."""
+    numbers = {**{str(n): n for n in range(len(names))}, **{name: n for n, name in enumerate(names)}}
+    if str(key) not in numbers:
+        known = f"{', '.join(names)} (or 0 to {len(names) - 1})"
+        raise DeclarationError(f"ranges: there is no feature {str(key)!r}; the features are {known}")
     pair = list(value) if isinstance(value, (list, tuple, np.ndarray)) else []
     if len(pair) != 2 or not all(is_number(end) for end in pair) or not pair[0] < pair[1]:
         raise DeclarationError(f"ranges: {key} needs a lower and a higher number, got {value!r}")
-    return float(pair[0]), float(pair[1])
+    return numbers[str(key)], (float(pair[0]), float(pair[1]))
 
 
 def _probed_ranges(
