@@ -183,14 +183,16 @@ def describe(
 
 def _given_range(key: str, value: Any, names: tuple[str, ...]) -> tuple[int, Limits]:
     """The number of a feature that is given by its name or number, and its range."""
-    numbers = {**{str(n): n for n in range(len(names))}, **{name: n for n, name in enumerate(names)}}
-    if str(key) not in numbers:
+    text = str(key)
+    by_number = int(text) if text.isascii() and text.isdigit() else len(names)
+    feature = names.index(text) if text in names else by_number
+    if feature >= len(names):
         known = f"{', '.join(names)} (or 0 to {len(names) - 1})"
-        raise DeclarationError(f"ranges: there is no feature {str(key)!r}; the features are {known}")
+        raise DeclarationError(f"ranges: there is no feature {text!r}; the features are {known}")
     pair = list(value) if isinstance(value, (list, tuple, np.ndarray)) else []
     if len(pair) != 2 or not all(is_number(end) for end in pair) or not pair[0] < pair[1]:
         raise DeclarationError(f"ranges: {key} needs a lower and a higher number, got {value!r}")
-    return numbers[str(key)], (float(pair[0]), float(pair[1]))
+    return feature, (float(pair[0]), float(pair[1]))
 
 
 def _probed_ranges(
