@@ -11,7 +11,7 @@ from control_trees import random_tree
 
 from discodso.tasks.policies import gymnasium_episodes
 from discodso.tasks.policies.environments import make
-from discodso.tasks.policies.gymnasium_episodes import PlainEpisodes, QuickLander, quick_lander
+from discodso.tasks.policies.gymnasium_episodes import lander_episode, opened, plain_episode
 from discodso.tasks.policies.splits import Columns
 from discodso.tasks.policies.tree import Environment
 from discodso.tasks.policies.tree_policy import TreePolicy
@@ -28,13 +28,14 @@ def trees(count):
 
 
 def test_returns_equal_gymnasiums_to_the_last_bit():
-    quick, plain = quick_lander(LANDER), PlainEpisodes(make(LANDER))
+    (env, quick), plain = opened(LANDER), make(LANDER)
     returns, seeds = [], [0, 7, 2**30 + 5]
     for policy in trees(20):
         tree = policy.columns
         for seed in seeds:
-            returns.append(quick.run(tree, seed, 1000))
-            assert returns[-1] == plain.run(tree, seed, 1000), (policy, seed)
+            returns.append(quick(env, tree, seed, 1000))
+            assert returns[-1] == plain_episode(plain, tree, seed, 1000), (policy, seed)
+    assert quick is lander_episode
     assert len(FOUND) >= 2
     assert len(set(returns)) > 25
     assert max(returns) > 200 > -400 > min(returns)  # landed and crashed
@@ -42,27 +43,28 @@ def test_returns_equal_gymnasiums_to_the_last_bit():
 
 @pytest.mark.slow
 def test_returns_of_many_episodes_equal_gymnasiums():
-    quick, plain = quick_lander(LANDER), PlainEpisodes(make(LANDER))
+    plain = make(LANDER)
     for policy in trees(150):
         tree = policy.columns
         for seed in range(10):
-            assert quick.run(tree, seed, 1000) == plain.run(tree, seed, 1000), (policy, seed)
+            expected = plain_episode(plain, tree, seed, 1000)
+            assert lander_episode(plain.unwrapped, tree, seed, 1000) == expected, (policy, seed)
 
 
 def test_an_episode_is_cut_off_where_it_is_told():
-    quick, env = quick_lander(LANDER), gymnasium.make("LunarLander-v3")
+    env = gymnasium.make("LunarLander-v3")
     env.reset(seed=3)
     expected = sum(float(env.step(2)[1]) for _ in range(20))
-    assert quick.run(Columns.of(((None, 2),)), 3, 20) == expected
+    assert lander_episode(env.unwrapped, Columns.of(((None, 2),)), 3, 20) == expected
 
 
 def test_only_the_plain_environment_is_quick(monkeypatch):
-    assert quick_lander(Environment("CartPole-v1")) is None
-    assert quick_lander(Environment("LunarLander-v3", (("enable_wind", True),))) is None
+    assert opened(Environment("CartPole-v1"))[1] is plain_episode
+    assert opened(Environment("LunarLander-v3", (("enable_wind", True),)))[1] is plain_episode
     changed = gymnasium.spec("LunarLander-v3")
     monkeypatch.setattr(changed, "kwargs", {"gravity": -3.0})
     monkeypatch.setattr(gymnasium, "spec", lambda name: changed)
-    assert quick_lander(LANDER) is None
+    assert opened(LANDER)[1] is plain_episode
 
 
 def test_another_gymnasium_is_noticed(monkeypatch):
@@ -76,7 +78,7 @@ def test_another_gymnasium_is_noticed(monkeypatch):
         return observation, reward + (1e-9 if action == 1 else 0.0), *rest
 
     monkeypatch.setattr(lunar_lander.LunarLander, "step", step)
-    assert quick_lander(LANDER) is None
+    assert opened(LANDER)[1] is plain_episode
     monkeypatch.undo()
     gymnasium_episodes._is_exact.cache_clear()
-    assert isinstance(quick_lander(LANDER), QuickLander)
+    assert opened(LANDER)[1] is lander_episode

@@ -27,9 +27,8 @@ from discodso.run.folder import designs_of
 from discodso.tasks.policies.environments import as_environment, describe
 from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.kind import default_settings
-from discodso.tasks.policies.policy_choice import _round
+from discodso.tasks.policies.policy_choice import _round, trim
 from discodso.tasks.policies.tree_space import search_seeds, tree_space, validation_seeds
-from discodso.tasks.policies.trimming import trim
 
 METHOD = DisCoSettings(batch_size=100)
 
@@ -247,23 +246,14 @@ def test_a_preferred_size_is_where_trees_begin_and_is_resumed(tmp_path) -> None:
     assert "typical_nodes = 5" in (tmp_path / "small" / "settings.toml").read_text()
     again = resume(tmp_path / "small", budget=200)
     once = search_policy(
-        "CartPole-v1",
-        budget=200,
-        episodes=2,
-        typical_nodes=5,
-        racing=False,
-        test_seeds=range(3),
+        "CartPole-v1", budget=200, episodes=2, typical_nodes=5, racing=False, test_seeds=range(3)
     )
     assert [scored.design for scored in again.search.top] == [scored.design for scored in once.search.top]
 
 
 def test_environments_with_arguments() -> None:
     found = search_policy(
-        "CartPole-v1",
-        budget=100,
-        episodes=2,
-        arguments={"sutton_barto_reward": True},
-        test_seeds=range(5),
+        "CartPole-v1", budget=100, episodes=2, arguments={"sutton_barto_reward": True}, test_seeds=range(5)
     )
     assert -1 <= found.test_mean <= 0  # the reward of that variant
     assert found.policy.environment == as_environment("CartPole-v1", {"sutton_barto_reward": True})

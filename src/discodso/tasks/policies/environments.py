@@ -10,11 +10,13 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 
 from discodso.base.arrays import Floats
 from discodso.base.checks import is_number
-from discodso.base.errors import DeclarationError, InvalidDesignError
-from discodso.tasks.policies.tree import Environment, freeze_arguments
+from discodso.base.errors import DeclarationError
+from discodso.tasks.policies.splits import Limits
+from discodso.tasks.policies.tree import Environment, Names, frozen_arguments
 
 STEP_LIMIT = 10_000  # for environments that declare no limit of their own
 _WIDEST = 1e4  # a declared range wider than this says nothing
@@ -23,12 +25,9 @@ _PROBE_STEPS = 20_000
 _OUTSIDE = 0.01  # of what features showed, at either end, if all ranges are probed
 _LARGEST_OBSERVATION = 1000
 
-_NAMES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
+_NAMES = MappingProxyType(  # of features and of actions, by family
     {
-        "CartPole": (
-            ("position", "velocity", "angle", "angular velocity"),
-            ("push left", "push right"),
-        ),
+        "CartPole": (("position", "velocity", "angle", "angular velocity"), ("push left", "push right")),
         "MountainCar": (("position", "velocity"), ("left", "coast", "right")),
         "Acrobot": (
             ("cos 1", "sin 1", "cos 2", "sin 2", "velocity 1", "velocity 2"),
@@ -40,32 +39,19 @@ _NAMES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType
         ),
     }
 )
-Limits = tuple[float, float]
-_V2 = (1.5, 1.5, 5.0, 5.0, math.pi, 5.0)
-_KNOWN_RANGES: Mapping[str, tuple[Limits, ...]] = MappingProxyType(
-    {"LunarLander": (*((-half, half) for half in _V2), (0.0, 1.0), (0.0, 1.0))}
-)
+_LANDER_V2 = (*((-half, half) for half in (1.5, 1.5, 5.0, 5.0, math.pi, 5.0)), (0.0, 1.0), (0.0, 1.0))
 
 
 @dataclass(frozen=True)
 class Interface:
-    """Features and actions of an environment.
-
-    Attributes:
-        environment: which one.
-        feature_names: one for each number of a flattened observation.
-        ranges: of the threshold of each feature; None for a feature that never changes, which trees leave out.
-        sources: where each range comes from: declared, "LunarLander-v2", probed, given.
-        action_names: what `step` takes, and what it is called.
-        max_steps: where an episode is cut off.
-    """
+    """Features and actions of an environment."""
 
     environment: Environment
-    feature_names: tuple[str, ...]
-    ranges: tuple[Limits | None, ...]
-    sources: tuple[str, ...]
-    action_names: tuple[tuple[int, str], ...]
-    max_steps: int
+    feature_names: tuple[str, ...]  # one for each number of a flattened observation
+    ranges: tuple[Limits | None, ...]  # of thresholds; None for a feature that never changes: left out
+    sources: tuple[str, ...]  # where each range comes from: declared, "LunarLander-v2", probed, given
+    action_names: Names  # what `step` takes, and what it is called
+    max_steps: int  # where an episode is cut off
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -87,10 +73,7 @@ def as_environment(given: Any, arguments: Mapping[str, Any] | None = None) -> En
         return given
     if not isinstance(given, str) or not given:
         raise DeclarationError(f"environment must be the id of a Gymnasium environment, got {given!r}")
-    try:
-        return Environment(given, freeze_arguments(given, arguments or {}))
-    except InvalidDesignError as error:
-        raise DeclarationError(str(error)) from None
+    return Environment(given, frozen_arguments(given, arguments or {}, DeclarationError))
 
 
 def make(environment: Environment, **more: Any) -> gymnasium.Env[Any, Any]:
@@ -98,10 +81,15 @@ def make(environment: Environment, **more: Any) -> gymnasium.Env[Any, Any]:
     try:
         return gymnasium.make(environment.id, disable_env_checker=True, **dict(environment.arguments), **more)
     except Exception as error:  # third-party code runs here
-        text = " ".join(str(error).split())
-        raise DeclarationError(
-            f"Gymnasium cannot make {environment}: {text or type(error).__name__}"
-        ) from None
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise DeclarationError(f"Gymnasium cannot make {environment}: {reason}") from None
+
+
+def plain_spec(environment: Environment, entry_point: str) -> EnvSpec | None:
+    """How Gymnasium has an environment registered; None with arguments, or if someone registered it anew."""
+    spec = gymnasium.spec(environment.id)
+    changed = spec.entry_point != entry_point or spec.kwargs or spec.additional_wrappers
+    return None if changed or environment.arguments else spec
 
 
 def step_limit(env: gymnasium.Env[Any, Any]) -> int:
@@ -156,83 +144,55 @@ def describe(
 ) -> Interface:
     """Features, ranges and actions of an environment.
 
-    Declared bounds are used where they are finite and sane, the bounds of LunarLander-v2 for LunarLander;
-    other features get the range that they showed in episodes of random actions.
-
-    Args:
-        environment: which one.
-        ranges: (low, high) by the name or the number of a feature; goes before everything else.
-        seed: of the random actions.
-        probe: look at such episodes for all features that are not given: where 98 % of what they showed lies.
-            Declared bounds may be far wider than what ever happens.
+    Ranges that are given, by the name or the number of a feature, go before everything else. Declared bounds are
+    used where they are finite and sane, the bounds of LunarLander-v2 for LunarLander; other features get the range
+    that they showed in episodes of random actions, which the seed decides. With `probe` all that are not given get
+    where 98 % of what they showed lies: declared bounds may be far wider than what ever happens.
     """
-    env = make(environment)
-    try:
+    with make(environment) as env:
         seen, acts = check_fits(env, environment)
+        limit, size, start = step_limit(env), int(np.prod(seen.shape)), int(acts.start)
         family = environment.id.rsplit(":", 1)[-1].rsplit("/", 1)[-1].rsplit("-v", 1)[0]
-        size, count, start = int(np.prod(seen.shape)), int(acts.n), int(acts.start)
-        features, labels = _NAMES.get(family, ((), ()))
-        names = features if len(features) == size else tuple(f"x{i}" for i in range(size))
-        words = labels if len(labels) == count else tuple(f"action {start + i}" for i in range(count))
+        names, words = _NAMES.get(family, ((), ()))
+        names = names if len(names) == size else tuple(f"x{n}" for n in range(size))
+        words = words if len(words) == acts.n else tuple(f"action {start + n}" for n in range(int(acts.n)))
+        given = dict(_given_range(key, value, names) for key, value in (ranges or {}).items())
         # As Python's numbers, because NumPy's would warn of widths that overflow.
         low, high = (np.asarray(end, np.float64).ravel().tolist() for end in (seen.low, seen.high))
-        chosen = _chosen_ranges(family, names, list(zip(low, high, strict=True)), ranges or {}, probe)
-        sources, found = (tuple(column) for column in zip(*chosen, strict=True))
+        sources, found = [""] * size, dict[int, Limits | None](given)
+        for n in range(size):
+            if n in given:
+                sources[n] = "given"
+            elif not probe and family == "LunarLander" and size == len(_LANDER_V2):
+                sources[n], found[n] = "LunarLander-v2", _LANDER_V2[n]
+            elif not probe and 0 < high[n] - low[n] <= _WIDEST:
+                sources[n], found[n] = "declared", (low[n], high[n])
+            else:
+                sources[n] = "probed"
         if "probed" in sources:
             shown = _probed_ranges(env, environment, seed, _OUTSIDE if probe else 0.0)
-            found = tuple(
-                shown[n] if source == "probed" else limits for n, (source, limits) in enumerate(chosen)
-            )
-        if all(limits is None for limits in found):
-            raise DeclarationError(
-                f"{environment} does not fit: no number of its observation ever changed in "
-                f"{_PROBE_EPISODES} random episodes; give ranges if that is wrong"
-            )
-        limit = step_limit(env)
-    finally:
-        env.close()
-    return Interface(environment, names, found, sources, tuple(enumerate(words, start)), limit)
+            found = {**dict(enumerate(shown)), **found}
+    if all(limits is None for limits in found.values()):
+        raise DeclarationError(
+            f"{environment} does not fit: no number of its observation ever changed in "
+            f"{_PROBE_EPISODES} random episodes; give ranges if that is wrong"
+        )
+    limits = tuple(found[n] for n in range(size))
+    return Interface(environment, names, limits, tuple(sources), tuple(enumerate(words, start)), limit)
 
 
-def _chosen_ranges(
-    family: str,
-    names: tuple[str, ...],
-    declared: Sequence[Limits],
-    given: Mapping[str, Sequence[float]],
-    probe: bool,
-) -> list[tuple[str, Limits | None]]:
-    """Of each feature where its range comes from, and the range unless it is to be probed."""
-    known = _KNOWN_RANGES.get(family, ())
-    wanted = {_feature_index(key, names): _limits(key, value) for key, value in given.items()}
-    found: list[tuple[str, Limits | None]] = []
-    for index, (low, high) in enumerate(declared):
-        if index in wanted:
-            found.append(("given", wanted[index]))
-        elif not probe and len(known) == len(names):
-            found.append((f"{family}-v2", known[index]))
-        elif not probe and 0 < high - low <= _WIDEST:
-            found.append(("declared", (low, high)))
-        else:
-            found.append(("probed", None))
-    return found
-
-
-def _feature_index(key: str, names: tuple[str, ...]) -> int:
+def _given_range(key: str, value: Any, names: tuple[str, ...]) -> tuple[int, Limits]:
+    """The number of a feature that is given by its name or number, and its range."""
     text = str(key)
-    if text in names:
-        return names.index(text)
-    if text.isascii() and text.isdigit() and int(text) < len(names):
-        return int(text)
-    raise DeclarationError(
-        f"ranges: there is no feature {text!r}; the features are {', '.join(names)} (or 0 to {len(names) - 1})"
-    )
-
-
-def _limits(key: str, value: Any) -> Limits:
+    by_number = int(text) if text.isascii() and text.isdigit() else len(names)
+    feature = names.index(text) if text in names else by_number
+    if feature >= len(names):
+        known = f"{', '.join(names)} (or 0 to {len(names) - 1})"
+        raise DeclarationError(f"ranges: there is no feature {text!r}; the features are {known}")
     pair = list(value) if isinstance(value, (list, tuple, np.ndarray)) else []
     if len(pair) != 2 or not all(is_number(end) for end in pair) or not pair[0] < pair[1]:
         raise DeclarationError(f"ranges: {key} needs a lower and a higher number, got {value!r}")
-    return float(pair[0]), float(pair[1])
+    return feature, (float(pair[0]), float(pair[1]))
 
 
 def _probed_ranges(
@@ -258,20 +218,16 @@ def _probed_ranges(
         raise DeclarationError(
             f"{environment} failed while its ranges were probed: {type(error).__name__}: {error}"
         ) from None
-    found: list[Limits | None] = []
-    for column in np.array(rows).T:
-        finite = column[np.isfinite(column)]
-        if not len(finite) or finite.min() == finite.max():
-            found.append(None)
-        else:
-            low, high = np.quantile(finite, (outside, 1 - outside))
-            low, high = (low, high) if low < high else (finite.min(), finite.max())
-            found.append(_rounded_outwards(float(low), float(high)))
-    return found
+    return [_shown_range(column[np.isfinite(column)], outside) for column in np.array(rows).T]
 
 
-def _rounded_outwards(low: float, high: float) -> Limits:
-    """Two significant digits of the width."""
+def _shown_range(seen: Floats, outside: float) -> Limits | None:
+    """Where the numbers of a feature lie, with two significant digits of the width; None if they are all equal."""
+    if not len(seen) or seen.min() == seen.max():
+        return None
+    low, high = map(float, np.quantile(seen, (outside, 1 - outside)))
+    if low == high:
+        low, high = float(seen.min()), float(seen.max())
     if not 1e-300 < high - low < 1e300:
         return low, high
     unit = 10.0 ** (math.floor(math.log10(high - low)) - 1)

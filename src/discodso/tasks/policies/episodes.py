@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from discodso.base.arrays import Floats, Ints
-from discodso.base.checks import require_integer
+from discodso.base.checks import is_integer, require, require_integer
 from discodso.base.errors import DeclarationError, EvaluationError
 from discodso.tasks.policies.environments import STEP_LIMIT, as_environment, check_fits, make, step_limit
 from discodso.tasks.policies.simulators import simulator_for
 from discodso.tasks.policies.splits import walk
 from discodso.tasks.policies.tree import DecisionTree, Environment, Forest
-from discodso.tasks.policies.workers import InProcess, WorkerPool
-
-_LARGEST_SEED = 2**63 - 1
+from discodso.tasks.policies.workers import Stage, WorkerPool
 
 
 class Runner(Protocol):
@@ -30,32 +28,28 @@ class Runner(Protocol):
 
         Episode e runs tree[e] of the forest from `reset(seed=seeds[e])`.
         """
-        ...
 
 
 @contextmanager
 def open_runner(environment: Environment, workers: int = 1, pool: range = range(0)) -> Iterator[Runner]:
-    """A runner for an environment; worker processes are ended on leaving.
+    """A runner with worker processes, which are ended on leaving, or threads where there is a compiled simulator.
 
-    Args:
-        environment: which one.
-        workers: processes, or threads where there is a compiled simulator.
-        pool: consecutive seeds that will be used over and over.
+    `pool` has consecutive seeds that will be used over and over.
     """
     require_integer("workers", workers, 1)
     simulator = simulator_for(environment)
     if simulator is not None:
         yield replace(simulator, pool=simulator.starts(pool) if len(pool) else None, threads=workers)
         return
-    env = make(environment)
-    check_fits(env, environment)
-    limit = step_limit(env)
-    env.close()
+    with make(environment) as env:
+        check_fits(env, environment)
+        limit = step_limit(env)
     if multiprocessing.current_process().daemon:
-        yield InProcess(environment, limit)
-        return
-    with WorkerPool(environment, workers, limit) as running:
-        yield running
+        with closing(Stage(environment, limit)) as stage:
+            yield stage
+    else:
+        with WorkerPool(environment, workers, limit) as running:
+            yield running
 
 
 def paired_returns(policies: Sequence[DecisionTree], runner: Runner, seeds: Ints) -> Floats:
@@ -89,32 +83,28 @@ def node_shares(policy: DecisionTree, environment: Any, seeds: Sequence[int]) ->
         simulator.returns(Forest.of([policy]), np.zeros(len(chosen), np.int64), chosen, visits)
     else:
         _count_visits(policy, wanted, chosen, visits)
-    for node, left, right in reversed(list(policy.decisions())):
+    for node, left, right in reversed(list(policy.decisions())):  # so far only leaves were counted
         visits[node] = visits[left] + visits[right]
     return visits / max(1, int(visits[0]))
 
 
 def _count_visits(policy: DecisionTree, environment: Environment, seeds: Ints, visits: Ints) -> None:
-    env = make(environment)
-    try:
+    with make(environment) as env:
         for seed in seeds.tolist():
             observation, _ = env.reset(seed=seed)
-            over, steps = False, 0
-            while not over and steps < STEP_LIMIT:
+            for _ in range(STEP_LIMIT):
                 leaf = walk(policy.columns, 0, np.asarray(observation, np.float64).ravel())
                 visits[leaf] += 1
                 observation, _, terminated, truncated, _ = env.step(policy.columns.jump[leaf])
-                over, steps = terminated or truncated, steps + 1
-    finally:
-        env.close()
+                if terminated or truncated:
+                    break
 
 
 def _checked_seeds(seeds: Sequence[int]) -> Ints:
     chosen = list(seeds)
     for seed in chosen:
-        require_integer("seeds: each", seed, 0)
-        if seed > _LARGEST_SEED:
-            raise DeclarationError(f"seeds: {seed} is too large")
+        fits = is_integer(seed) and 0 <= seed < 2**63
+        require("seeds: each", seed, fits, "an integer >= 0, and below 2^63")
     return np.array(chosen, dtype=np.int64)
 
 
@@ -123,18 +113,13 @@ def environment_for(policy: DecisionTree, given: Any = None) -> Environment:
     if given is None and policy.environment is None:
         raise DeclarationError("the policy does not say which environment it is for; name one")
     environment = as_environment(policy.environment if given is None else given)
-    env = make(environment)
-    try:
+    with make(environment) as env:
         seen, acts = check_fits(env, environment)
-    finally:
-        env.close()
     size, first, last = int(np.prod(seen.shape)), int(acts.start), int(acts.start + acts.n - 1)
     if strange := sorted(action for action in policy.actions if not first <= action <= last):
-        raise DeclarationError(
-            f"the tree has action {strange[0]}, but {environment} has the actions {first} to {last}"
-        )
+        theirs = f"{environment} has the actions {first} to {last}"
+        raise DeclarationError(f"the tree has action {strange[0]}, but {theirs}")
     if policy.width > size:
-        raise DeclarationError(
-            f"the tree looks at feature {policy.width - 1}, but {environment} has only {size} (0 to {size - 1})"
-        )
+        theirs = f"{environment} has only {size} (0 to {size - 1})"
+        raise DeclarationError(f"the tree looks at feature {policy.width - 1}, but {theirs}")
     return environment

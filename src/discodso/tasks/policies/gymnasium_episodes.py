@@ -10,16 +10,17 @@ Gymnasium.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-import gymnasium
 import numpy as np
 
-from discodso.tasks.policies.environments import make
+from discodso.tasks.policies.environments import make, plain_spec
 from discodso.tasks.policies.splits import Columns, Split, walk
 from discodso.tasks.policies.tree import Environment
 
+EpisodeFunction = Callable[[Any, Columns, int, int], float]  # environment, tree, seed and steps to the return
 _ENTRY = "gymnasium.envs.box2d.lunar_lander:LunarLander"
 _CHECKED_SEEDS = range(4)
 _CHECKED_STEPS = 500
@@ -30,111 +31,89 @@ _CHECKED_TREES = (
 )
 
 
-class PlainEpisodes:
-    """Episodes through the `step` of an environment."""
-
-    def __init__(self, env: Any) -> None:
-        self.env = env
-
-    def run(self, tree: Columns, seed: int, max_steps: int) -> float:
-        """The return of one episode; ValueError for an observation or a reward that is not a number."""
-        observation, _ = self.env.reset(seed=seed)
-        total = 0.0
-        for _ in range(max_steps):
-            x = np.asarray(observation, np.float64).ravel().tolist()
-            if math.isnan(sum(x)) and any(math.isnan(number) for number in x):
-                raise ValueError(f"the environment gave an observation with NaN, seed {seed}")
-            action = tree.jump[walk(tree, 0, x)]
-            observation, reward, terminated, truncated, _ = self.env.step(action)
-            total += float(reward)
-            if terminated or truncated:
-                break
-        if not math.isfinite(total):
-            raise ValueError(f"the rewards of an episode add up to {total}, seed {seed}")
-        return total
+def plain_episode(env: Any, tree: Columns, seed: int, max_steps: int) -> float:
+    """The return of one episode through `env.step`; ValueError for observations or rewards that are no numbers."""
+    observation, _ = env.reset(seed=seed)
+    total = 0.0
+    for _ in range(max_steps):
+        x = np.asarray(observation, np.float64).ravel().tolist()
+        if math.isnan(sum(x)) and any(math.isnan(number) for number in x):
+            raise ValueError(f"the environment gave an observation with NaN, seed {seed}")
+        observation, reward, terminated, truncated, _ = env.step(tree.jump[walk(tree, 0, x)])
+        total += float(reward)
+        if terminated or truncated:
+            break
+    if not math.isfinite(total):
+        raise ValueError(f"the rewards of an episode add up to {total}, seed {seed}")
+    return total
 
 
-class QuickLander(PlainEpisodes):
-    """LunarLander-v3 as it is by default: no wind, four actions. It takes Gymnasium's environment, unwrapped."""
+def lander_episode(env: Any, tree: Columns, seed: int, max_steps: int) -> float:
+    """The return of an episode of LunarLander-v3 as it is by default; the environment is unwrapped."""
+    from gymnasium.envs.box2d import lunar_lander as constants  # here, because it needs Box2D
 
-    def run(self, tree: Columns, seed: int, max_steps: int) -> float:
-        """The return of one episode."""
-        from gymnasium.envs.box2d import lunar_lander as constants  # here, because it needs Box2D
+    scale, fps = constants.SCALE, constants.FPS
+    half_width, half_height = constants.VIEWPORT_W / scale / 2, constants.VIEWPORT_H / scale / 2
+    main_power, side_power = constants.MAIN_ENGINE_POWER, constants.SIDE_ENGINE_POWER
+    nozzle, away = constants.MAIN_ENGINE_Y_LOCATION / scale, constants.SIDE_ENGINE_AWAY
+    side_height = constants.SIDE_ENGINE_HEIGHT
+    sine, cosine, root = math.sin, math.cos, math.sqrt
 
-        scale, fps = constants.SCALE, constants.FPS
-        half_width, half_height = constants.VIEWPORT_W / scale / 2, constants.VIEWPORT_H / scale / 2
-        main_power, side_power = constants.MAIN_ENGINE_POWER, constants.SIDE_ENGINE_POWER
-        nozzle, away = constants.MAIN_ENGINE_Y_LOCATION / scale, constants.SIDE_ENGINE_AWAY
-        side_height = constants.SIDE_ENGINE_HEIGHT
-        sine, cosine, root = math.sin, math.cos, math.sqrt
-
-        env = self.env
-        observation, _ = env.reset(seed=seed)
-        x: list[float] = observation.tolist()
-        lander, (left, right), world = env.lander, env.legs, env.world
-        ground = env.helipad_y + constants.LEG_DOWN / scale
-        draws = iter((env.np_random.uniform(-1.0, 1.0, size=2 * max_steps) / scale).tolist())
-        position, angle, shaping = lander.position, lander.angle, env.prev_shaping
+    observation, _ = env.reset(seed=seed)
+    x: list[float] = observation.tolist()
+    lander, (left, right), world = env.lander, env.legs, env.world
+    ground = env.helipad_y + constants.LEG_DOWN / scale
+    draws = iter((env.np_random.uniform(-1.0, 1.0, size=2 * max_steps) / scale).tolist())
+    position, angle, shaping = lander.position, lander.angle, env.prev_shaping
+    here, above = position.x, position.y
+    total = 0.0
+    for _ in range(max_steps):
+        action = tree.jump[walk(tree, 0, x)]
+        first, second = next(draws), next(draws)
+        fuel = 0.0
+        if action:
+            tip, rise = sine(angle), cosine(angle)
+            if action == 2:
+                along = nozzle + 2 * first
+                ox, oy = tip * along + -rise * second, -rise * along - tip * second
+                power, place, fuel = main_power, (here + ox, above + oy), 0.30
+            else:
+                across = 3 * second + (action - 2) * away / scale
+                ox, oy = tip * first + -rise * across, -rise * first - tip * across
+                power, fuel = side_power, 0.03
+                place = (here + ox - tip * 17 / scale, above + oy + rise * side_height / scale)
+            lander.ApplyLinearImpulse((-ox * power, -oy * power), place, True)
+        world.Step(1.0 / fps, 180, 60)
+        position, velocity, angle = lander.position, lander.linearVelocity, lander.angle
         here, above = position.x, position.y
-        total = 0.0
-        for _ in range(max_steps):
-            action = tree.jump[walk(tree, 0, x)]
-            first, second = next(draws), next(draws)
-            fuel = 0.0
-            if action:
-                tip, rise = sine(angle), cosine(angle)
-                if action == 2:
-                    along = nozzle + 2 * first
-                    ox, oy = tip * along + -rise * second, -rise * along - tip * second
-                    power, place, fuel = main_power, (here + ox, above + oy), 0.30
-                else:
-                    across = 3 * second + (action - 2) * away / scale
-                    ox, oy = tip * first + -rise * across, -rise * first - tip * across
-                    power, fuel = side_power, 0.03
-                    place = (here + ox - tip * 17 / scale, above + oy + rise * side_height / scale)
-                lander.ApplyLinearImpulse((-ox * power, -oy * power), place, True)
-            world.Step(1.0 / fps, 180, 60)
-            position, velocity, angle = lander.position, lander.linearVelocity, lander.angle
-            here, above = position.x, position.y
-            px, py = (here - half_width) / half_width, (above - ground) / half_height
-            vx, vy = velocity.x * half_width / fps, velocity.y * half_height / fps
-            legs = 1.0 if left.ground_contact else 0.0, 1.0 if right.ground_contact else 0.0
-            before = shaping
-            shaping = (
-                -100 * root(px * px + py * py)
-                - 100 * root(vx * vx + vy * vy)
-                - 100 * abs(angle)
-                + 10 * legs[0]
-                + 10 * legs[1]
-            )
-            asleep = not lander.awake
-            if asleep or env.game_over or abs(px) >= 1.0:
-                return float(total + (100 if asleep else -100))
-            total += shaping - before - fuel
-            seen = (px, py, vx, vy, angle, 20.0 * lander.angularVelocity / fps, *legs)
-            x = np.array(seen, np.float32).tolist()
-        return float(total)
+        px, py = (here - half_width) / half_width, (above - ground) / half_height
+        vx, vy = velocity.x * half_width / fps, velocity.y * half_height / fps
+        legs = 1.0 if left.ground_contact else 0.0, 1.0 if right.ground_contact else 0.0
+        before = shaping
+        shaping = -100 * root(px * px + py * py) - 100 * root(vx * vx + vy * vy) - 100 * abs(angle)
+        shaping += 10 * legs[0]
+        shaping += 10 * legs[1]
+        asleep = not lander.awake
+        if asleep or env.game_over or abs(px) >= 1.0:
+            return float(total + (100 if asleep else -100))
+        total += shaping - before - fuel
+        seen = (px, py, vx, vy, angle, 20.0 * lander.angularVelocity / fps, *legs)
+        x = np.array(seen, np.float32).tolist()
+    return float(total)
 
 
-def quick_lander(environment: Environment) -> QuickLander | None:
-    """For the plain LunarLander-v3 of a Gymnasium that scores as this does; None for anything else."""
-    if environment.id != "LunarLander-v3" or environment.arguments:
-        return None
-    spec = gymnasium.spec(environment.id)
-    if spec.entry_point != _ENTRY or spec.kwargs or spec.additional_wrappers:
-        return None  # registered anew by someone
-    return QuickLander(make(environment).unwrapped) if _is_exact() else None
+def opened(environment: Environment) -> tuple[Any, EpisodeFunction]:
+    """An environment, and what runs an episode in it."""
+    plain = environment.id == "LunarLander-v3" and plain_spec(environment, _ENTRY) is not None
+    quick = plain and _is_exact()
+    return (make(environment).unwrapped, lander_episode) if quick else (make(environment), plain_episode)
 
 
 @lru_cache(maxsize=1)
 def _is_exact() -> bool:
-    """Whether whole episodes have Gymnasium's returns, to the last bit."""
+    """Whether whole episodes of LunarLander have Gymnasium's returns, to the last bit."""
+    cases = [(tree, seed, _CHECKED_STEPS) for tree in _CHECKED_TREES for seed in _CHECKED_SEEDS]
     env = make(Environment("LunarLander-v3"))
-    quick, plain = QuickLander(env.unwrapped), PlainEpisodes(env)
-    same = all(
-        quick.run(tree, seed, _CHECKED_STEPS) == plain.run(tree, seed, _CHECKED_STEPS)
-        for tree in _CHECKED_TREES
-        for seed in _CHECKED_SEEDS
-    )
+    same = all(lander_episode(env.unwrapped, *case) == plain_episode(env, *case) for case in cases)
     env.close()
     return same

@@ -136,24 +136,20 @@ def earlier_designs(
 def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
     options, plan = settings.task, settings.plan
     if plan.confirm_calls:
-        raise SettingsError(
-            "run.confirm_calls is not for a policy, whose winner is chosen on fresh episodes anyway"
-        )
+        why = "whose winner is chosen on fresh episodes anyway"
+        raise SettingsError(f"run.confirm_calls is not for a policy, {why}")
     plan = replace(plan, confirm_calls=0)
     for name, value in options.arguments.items():
         if value is None or (isinstance(value, (list, tuple)) and None in value):
-            raise DeclarationError(
-                f"arguments: {name} is or has None, which the settings of a run cannot hold; leave it out"
-            )
+            why = "which the settings of a run cannot hold; leave it out"
+            raise DeclarationError(f"arguments: {name} is or has None, {why}")
     paper = settings.preset == "paper"
     method = paper_settings() if paper else default_settings(options.common_episodes, plan.budget)
     race = _racing(options, settings.method or method, paper)
     interface, space = space_for(options, settings.preset, plan.seed)
     tests = tuple(TEST_SEEDS if options.test_seeds is None else options.test_seeds)
     runner = stack.enter_context(open_runner(interface.environment, options.workers, search_seeds(plan.seed)))
-    task = tree_task(
-        interface, runner, space, options.episodes, race, plan.seed, common=options.common_episodes
-    )
+    task = tree_task(interface, runner, space, options.episodes, race, plan.seed, options.common_episodes)
     objective = task.batch_objective
     assert isinstance(objective, TreeObjective)
 
@@ -174,17 +170,13 @@ def _racing(options: PolicyOptions, method: MethodSettings, paper: bool) -> Raci
     return replace(_COMMON_RACES if options.common_episodes else Racing(), share=share)
 
 
-# ------------------------------------------------------------------------------------------ files
-
-
 def _write(found: PolicySearch, folder: Path) -> None:
     """policy.json, tree.svg, tree.png, and at last summary.json: where it is, all the others are."""
     found.policy.save(folder / _POLICY)
-    shares = found.policy.node_shares(found.interface.environment)
-    title = (
-        f"{found.interface.environment}: {found.test_mean:.2f} ± {found.test_error:.2f} "
-        f"over {len(found.test_seeds)} seeds, {len(found.policy)} nodes"
-    )
+    environment, seeds = found.interface.environment, len(found.test_seeds)
+    shares = found.policy.node_shares(environment)
+    score = f"{found.test_mean:.2f} ± {found.test_error:.2f} over {seeds} seeds"
+    title = f"{environment}: {score}, {len(found.policy)} nodes"
     for name in (_PICTURE, "tree.png"):
         found.policy.draw(folder / name, shares, title)
     # A run that was killed early, or a file that someone edited, may have no command.
@@ -204,18 +196,16 @@ def _read(folder: Path) -> dict[str, Any] | None:
     return None if policy is summary is None else {"policy": policy, "summary": summary, "picture": picture}
 
 
-# ------------------------------------------------------------------------------------------ to look at
-
-
 def _introduction(interface: Interface) -> list[Any]:
     from rich.table import Table
 
     table = Table("feature", "thresholds from", "to", "because", title=str(interface.environment))
-    for name, limits, source in zip(
-        interface.feature_names, interface.ranges, interface.sources, strict=True
-    ):
-        low, high = ("-", "-") if limits is None else (f"{limits[0]:g}", f"{limits[1]:g}")
-        table.add_row(name, low, high, source if limits is not None else "never changes, left out")
+    rows = zip(interface.feature_names, interface.ranges, interface.sources, strict=True)
+    for name, limits, source in rows:
+        if limits is None:
+            table.add_row(name, "-", "-", "never changes, left out")
+        else:
+            table.add_row(name, f"{limits[0]:g}", f"{limits[1]:g}", source)
     return [table, "actions: " + ", ".join(word for _, word in interface.action_names)]
 
 
@@ -286,11 +276,8 @@ def _summary(ending: Any) -> tuple[dict[str, Any] | None, str]:
         found = {key: ending["summary"][key] + 0 for key in _FIGURES}
     except (KeyError, TypeError):  # there is none, or someone edited it
         return None, ""
-    line = (
-        f"policy.json after {found['calls']} calls: {found['nodes']} nodes, test mean "
-        f"{found['test_mean']:.2f}, standard error {found['test_error']:.2f}"
-    )
-    return found, line
+    score = f"test mean {found['test_mean']:.2f}, standard error {found['test_error']:.2f}"
+    return found, f"policy.json after {found['calls']} calls: {found['nodes']} nodes, {score}"
 
 
 def _title(task: Mapping[str, Any], ending: Any) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,27 +28,16 @@ from discodso.tasks.policies.tree_policy import TreePolicy
 
 @dataclass(frozen=True)
 class TreeObjective:
-    """Mean return of the trees of a batch.
-
-    Attributes:
-        interface: of the environment.
-        space: of the designs.
-        runner: runs the episodes.
-        seeds: the seeds for the search, a power of two of them.
-        episodes: N.
-        racing: None for N episodes for every design, as in the paper.
-        common: whether all designs of a run meet the same N episodes, rather than fresh ones each time.
-        standings: the best of the run, which draw a line; None for no line.
-    """
+    """Mean return of the trees of a batch."""
 
     interface: Interface
     space: TreeSpace
     runner: Runner
-    seeds: range
-    episodes: int
-    racing: Racing | None
-    common: bool = False
-    standings: Standings | None = None
+    seeds: range  # for the search, a power of two of them
+    episodes: int  # N
+    racing: Racing | None  # None for N episodes for every design, as in the paper
+    common: bool = False  # all designs of a run meet the same N episodes, rather than fresh ones each time
+    standings: Standings | None = None  # the best of the run, which draw a line
 
     def __call__(self, designs: DesignBatch, call_seeds: NDArray[np.uint64]) -> Measured:
         """Rewards, the number of episodes, and what failed."""
@@ -58,8 +48,7 @@ class TreeObjective:
         schedule = [self.episodes] if self.racing is None else self.racing.rounds(self.episodes)
         batch = int(call_seeds[0])
         order = np.random.default_rng(batch).permutation(self.episodes)
-        before = 0
-        for upto in schedule:
+        for before, upto in pairwise([0, *schedule]):
             if not len(alive):
                 break
             tree = np.repeat(alive, upto - before)
@@ -76,7 +65,6 @@ class TreeObjective:
             alive = alive[np.isfinite(returns[alive, :upto]).all(axis=1)]
             if upto < self.episodes and self.racing is not None and len(alive):
                 alive = alive[self._on(returns[alive, :upto], order[:upto], batch, count)]
-            before = upto
         rewards = np.array([own[:met].mean() for own, met in zip(returns, done, strict=True)])
         through = (done == self.episodes) & np.isfinite(rewards)
         least = min(rewards[through], default=math.inf)
@@ -98,17 +86,13 @@ class TreeObjective:
         if self.standings is not None and len(self.standings.best(batch).nodes):
             whole = self.standings.field(batch)
             field, line = whole[order], self.standings.line(batch) - float(whole.mean())
-        mean, error = means_and_errors(returns - field)
-        on = self.racing.survivors(mean, error, count)
-        return on & self.racing.contenders(mean, error, len(order), line)
+        return self.racing.who_goes_on(*means_and_errors(returns - field), count, len(order), line)
 
     def _fresh_seeds(self, call_seeds: NDArray[np.uint64], before: int, upto: int) -> Ints:
         """int[n * (upto - before)], seeds of the episodes before to upto of each call: distinct within a call."""
-        size = len(self.seeds)
         stride = (call_seeds >> np.uint64(32)).astype(np.int64) | 1  # odd, so it meets each seed of 2^k once
         first = (call_seeds & np.uint64(0xFFFFFFFF)).astype(np.int64)
-        steps = np.arange(before, upto)
-        positions = (first[:, None] + stride[:, None] * steps) & (size - 1)
+        positions = (first[:, None] + stride[:, None] * np.arange(before, upto)) & (len(self.seeds) - 1)
         chosen: Ints = (positions + self.seeds[0]).ravel()
         return chosen
 
@@ -123,21 +107,19 @@ class TreeObjective:
         return policy.with_names(i.environment, i.feature_names, i.action_names)
 
 
-@dataclass(frozen=True)
 class RememberingTreeObjective(TreeObjective):
     """One with standings, which a checkpoint has to hold."""
 
+    standings: Standings
+
     def state(self) -> State:
         """The standings."""
-        assert self.standings is not None
         return self.standings.state()
 
     def restore(self, state: State) -> None:
         """Go back to them."""
-        assert self.standings is not None
         self.standings.restore(state)
 
     def begin_anew(self) -> None:
         """Trees of a fresh start race among themselves, or the best before would cut all of them at once."""
-        assert self.standings is not None
         self.standings.clear()

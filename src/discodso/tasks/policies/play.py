@@ -30,12 +30,10 @@ class Episode:
 
 def play(policy: TreePolicy, environment: Any = None, seed: int = 0, *, film: bool = False) -> Episode:
     """Play one episode through Gymnasium."""
-    env = make(environment_for(policy, environment), **({"render_mode": "rgb_array"} if film else {}))
     frames: list[Any] = []
-    total, steps = 0.0, 0
-    try:
+    total, steps, over = 0.0, 0, False
+    with make(environment_for(policy, environment), **({"render_mode": "rgb_array"} if film else {})) as env:
         observation, _ = env.reset(seed=seed)
-        over = False
         while not over and steps < STEP_LIMIT:
             if film:
                 frames.append(_frame(env))
@@ -43,8 +41,6 @@ def play(policy: TreePolicy, environment: Any = None, seed: int = 0, *, film: bo
             total, steps, over = total + float(reward), steps + 1, terminated or truncated
         if film:
             frames.append(_frame(env))
-    finally:
-        env.close()
     return Episode(total, steps, tuple(frames), float(env.metadata.get("render_fps") or 30))
 
 
@@ -81,15 +77,8 @@ def _gif(episode: Episode) -> bytes:
     # Players show at most 50 frames a second; every second frame is left out where the environment has more.
     stride = max(1, round(episode.frames_per_second / 25))
     pictures = [Image.fromarray(frame).quantize(64) for frame in episode.frames[::stride]]
-    buffer = io.BytesIO()
-    pictures[0].save(
-        buffer,
-        format="GIF",
-        save_all=True,
-        append_images=pictures[1:],
-        duration=round(1000 * stride / episode.frames_per_second),
-        loop=0,
-    )
+    duration, buffer = round(1000 * stride / episode.frames_per_second), io.BytesIO()
+    pictures[0].save(buffer, "GIF", save_all=True, append_images=pictures[1:], duration=duration, loop=0)
     return buffer.getvalue()
 
 
@@ -101,15 +90,6 @@ def _mp4(episode: Episode) -> bytes:
         raise DeclarationError(
             "an MP4 needs imageio with ffmpeg: pip install 'discodso[video]'; a .gif needs nothing more"
         ) from None
-    data = imageio.imwrite(
-        "<bytes>",
-        np.stack([_even(frame) for frame in episode.frames]),
-        extension=".mp4",
-        fps=episode.frames_per_second,
-    )
-    return bytes(data)
-
-
-def _even(frame: Any) -> Any:
-    """Video codecs want even sizes."""
-    return frame[: frame.shape[0] // 2 * 2, : frame.shape[1] // 2 * 2]
+    frames = np.stack(episode.frames)
+    even = frames[:, : frames.shape[1] // 2 * 2, : frames.shape[2] // 2 * 2]  # as video codecs want it
+    return bytes(imageio.imwrite("<bytes>", even, extension=".mp4", fps=episode.frames_per_second))

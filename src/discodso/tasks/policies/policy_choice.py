@@ -19,9 +19,9 @@ from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import validation_seeds
-from discodso.tasks.policies.trimming import trim
 
 _FINALISTS = 10  # trees that get more episodes
+_TRIED = 3  # cuts that look best on few episodes, and are then tried on many
 _PERFECT = 30  # of those that tie for the first place with episodes that all end alike
 # Episodes for all, for the finalists, and for perfect ones, as multiples of N; for trimming likewise.
 _ROUNDS = (1, 10, 100)
@@ -174,7 +174,7 @@ def _validate(
 
 
 def _perfect(ranked: Sequence[Finalist]) -> list[Finalist]:
-    return [c for c in ranked if c.mean == ranked[0].mean and c.error == 0]
+    return [finalist for finalist in ranked if finalist.mean == ranked[0].mean and finalist.error == 0]
 
 
 def _ranked(finalists: Sequence[Finalist], runner: Runner, seeds: Any) -> list[Finalist]:
@@ -184,8 +184,7 @@ def _ranked(finalists: Sequence[Finalist], runner: Runner, seeds: Any) -> list[F
     all their episodes end alike, as those of perfect policies do, which says little.
     """
     table = paired_returns([finalist.policy for finalist in finalists], runner, seeds)
-    means = np.where(np.isfinite(table).all(axis=1), table.mean(axis=1), -np.inf)  # failed episodes are NaN
-    errors = table.std(axis=1, ddof=1) / math.sqrt(len(seeds))
+    means, errors = _means(table), table.std(axis=1, ddof=1) / math.sqrt(len(seeds))
     measured = [
         replace(finalist, mean=float(mean), error=float(error), episodes=len(seeds))
         for finalist, mean, error in zip(finalists, means, errors, strict=True)
@@ -196,3 +195,42 @@ def _ranked(finalists: Sequence[Finalist], runner: Runner, seeds: Any) -> list[F
         alike = len(set(table[row].tolist())) == 1
         smallest.setdefault(row.to_bytes(4) if alike else table[row].tobytes(), measured[row])
     return list(smallest.values())
+
+
+def _means(table: Floats) -> Floats:
+    """Of each row, -inf where an episode failed, whose return is NaN."""
+    means: Floats = np.nan_to_num(table.mean(axis=1), nan=-np.inf)
+    return means
+
+
+def trim(policy: TreePolicy, runner: Runner, few: Ints, many: Ints, more: Ints) -> tuple[TreePolicy, int]:
+    """The tree without what earns nothing, and the episodes that it took to find out.
+
+    `DecisionTree.pruned` keeps every action; this looks at returns. A decision gives way to one of its sides if
+    the mean return does not fall by more than the standard error of that fall, measured on the same episodes. So
+    nodes that are never visited go, and those that earn nothing. All steps together are held to the tree at the
+    beginning, so that small losses do not add up.
+
+    All cuts are compared on the few seeds, and the best of them must hold on the many. Where all episodes end
+    alike, as those of perfect policies do, there is no error to go by: they must end so on more seeds, too.
+    """
+    policy = policy.pruned()
+    base, spent = paired_returns([policy], runner, many)[0], len(many)
+    perfect = len(set(base.tolist())) == 1
+    while cuts := policy.cuts():
+        screened = _means(paired_returns(cuts, runner, few))
+        spent += len(cuts) * len(few)
+        order = sorted(range(len(cuts)), key=lambda row: (-screened[row], len(cuts[row])))
+        for row in order[:_TRIED]:
+            spent += len(many)
+            fall = base - paired_returns([cuts[row]], runner, many)[0]
+            holds = fall.mean() <= fall.std(ddof=1) / math.sqrt(len(fall))  # never with NaN
+            if holds and perfect:
+                spent += len(more)
+                holds = (paired_returns([cuts[row]], runner, more) == base[0]).all()
+            if holds:
+                policy = cuts[row]
+                break
+        else:
+            break
+    return policy, spent

@@ -25,24 +25,17 @@ _COMMON = 4
 class Racing:
     """How designs of a batch race for episodes.
 
-    Args:
-        first: episodes for everyone.
-        growth: episodes of the next round, as a multiple of those so far.
-        share: of the batch that must come through; the risk factor of the method, or more.
-        margin: standard errors that two designs must lie apart before one is cut.
-        places: cut whoever cannot be among so many best of the run, too; 0 for no such line. It needs episodes
-            that are the same for all.
-        settled: episodes before that.
-        slack: standard errors that a design must lie below that line.
+    With places, whoever cannot be among so many best of the run is cut too; that needs episodes that are the same
+    for all.
     """
 
-    first: int = 4
-    growth: float = 2.0
-    share: float = 0.2
-    margin: float = 1.0
+    first: int = 4  # episodes for everyone
+    growth: float = 2.0  # episodes of the next round, as a multiple of those so far
+    share: float = 0.2  # of the batch that must come through; the risk factor of the method, or more
+    margin: float = 1.0  # standard errors that two designs must lie apart before one is cut
     places: int = 0
-    settled: int = 16
-    slack: float = 1.0
+    settled: int = 16  # episodes before the line of the best of the run counts
+    slack: float = 1.0  # standard errors that a design must lie below that line
 
     def rounds(self, episodes: int) -> list[int]:
         """Episodes that a design has had after each round."""
@@ -51,18 +44,13 @@ class Racing:
             counts.append(min(episodes, math.ceil(counts[-1] * self.growth)))
         return counts
 
-    def survivors(self, mean: Floats, error: Floats, batch: int) -> Bools:
-        """bool[n], who races on: whoever may still be in the best share of the batch, for all the errors tell."""
+    def who_goes_on(self, mean: Floats, error: Floats, batch: int, episodes: int, line: float) -> Bools:
+        """bool[n], who may still be in the best share of the batch, and among the best of the run, whose last has
+        `line`, for all that means of so many episodes and their errors tell."""
         keep = min(len(mean), math.ceil(self.share * batch))
         low, high = mean - self.margin * error, mean + self.margin * error
-        line = np.partition(low, len(low) - keep)[len(low) - keep]
-        alive: Bools = high >= line
-        return alive
-
-    def contenders(self, mean: Floats, error: Floats, episodes: int, line: float) -> Bools:
-        """bool[n], who may still be among the best of the run, whose last has `line`."""
-        may: Bools = mean + self.slack * error >= line
-        return may if episodes >= self.settled else np.ones(len(mean), np.bool_)
+        on: Bools = high >= np.partition(low, len(low) - keep)[len(low) - keep]
+        return on & (mean + self.slack * error >= line) if episodes >= self.settled else on
 
 
 def means_and_errors(returns: Floats) -> tuple[Floats, Floats]:
@@ -86,15 +74,11 @@ class Best(NamedTuple):
 
 
 class Standings:
-    """The best trees of a run over the N episodes that all of them meet.
+    """The best trees of a run, `places` of them, over the N `episodes` that all of them meet.
 
     The last of them draws the line for the next batch. Equal means have one place, which the shortest tree holds:
     they come from trees that differ in what does not matter. A batch may be rated twice, if the run was stopped
     within it: what it changed is then taken back first. `batch` is any number that only this batch has.
-
-    Args:
-        places: how many.
-        episodes: N.
     """
 
     def __init__(self, places: int, episodes: int) -> None:
@@ -133,15 +117,12 @@ class Standings:
 
     def state(self) -> State:
         """For a checkpoint."""
-        parts = {"now": self._now, "before": self._before}
-        arrays = {
-            f"{part}_{key}": array for part, best in parts.items() for key, array in best._asdict().items()
-        }
+        both = {"now": self._now, "before": self._before}
+        arrays = {f"{when}_{key}": rows for when, b in both.items() for key, rows in b._asdict().items()}
         return State(arrays, {"batch": self._batch})
 
     def restore(self, state: State) -> None:
         """Inverse of `state`."""
-        self._now, self._before = (
-            Best(state.arrays[f"{part}_returns"], state.arrays[f"{part}_nodes"]) for part in ("now", "before")
-        )
+        a = state.arrays
+        self._now, self._before = (Best(a[f"{w}_returns"], a[f"{w}_nodes"]) for w in ("now", "before"))
         self._batch = int(state.data["batch"])

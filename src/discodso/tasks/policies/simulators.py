@@ -8,19 +8,22 @@ it replays a trajectory of the installed Gymnasium and must reproduce every stat
 from __future__ import annotations
 
 import ctypes
+import math
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
 
 from discodso.base.arrays import Floats, Ints
 from discodso.tasks.policies import _simulators
+from discodso.tasks.policies._simulators import Maths
+from discodso.tasks.policies.environments import plain_spec
 from discodso.tasks.policies.tree import Environment, Forest
 
 KINDS = {
@@ -29,11 +32,9 @@ KINDS = {
     "Acrobot-v1": (2, "gymnasium.envs.classic_control.acrobot:AcrobotEnv"),
 }
 _CHECKED_STEPS = 1000
-_TWO = 2.0
 
 
-@dataclass(frozen=True)
-class Starts:
+class Starts(NamedTuple):
     """What `reset` gave for some seeds: states float[S, .] and observations float[S, n]."""
 
     seeds: tuple[int, ...]
@@ -43,20 +44,12 @@ class Starts:
 
 @dataclass(frozen=True)
 class Simulator:
-    """A compiled environment, which runs episodes.
-
-    Attributes:
-        environment: which one.
-        kind: its number in the kernels.
-        max_steps: where episodes are cut off.
-        pool: starts for consecutive seeds, drawn once; other seeds are drawn when they are met.
-        threads: to run on.
-    """
+    """A compiled environment, which runs episodes."""
 
     environment: Environment
-    kind: int
-    max_steps: int
-    pool: Starts | None = None
+    kind: int  # its number in the kernels
+    max_steps: int  # where episodes are cut off
+    pool: Starts | None = None  # for consecutive seeds, drawn once; other seeds are drawn when they are met
     threads: int = 1
 
     def starts(self, seeds: Sequence[int]) -> Starts:
@@ -64,48 +57,33 @@ class Simulator:
         env = gymnasium.make(self.environment.id).unwrapped
         states, observations = [], []
         for seed in seeds:
-            observation, _ = env.reset(seed=int(seed))
+            observations.append(env.reset(seed=int(seed))[0].astype(np.float64))
             states.append(np.array(env.state, dtype=np.float64))  # type: ignore[attr-defined]
-            observations.append(observation.astype(np.float64))
         env.close()
-        return Starts(tuple(int(seed) for seed in seeds), np.array(states), np.array(observations))
+        return Starts(tuple(map(int, seeds)), np.array(states), np.array(observations))
 
     def returns(
         self, forest: Forest, tree: Ints, seeds: Ints, visits: Ints | None = None
     ) -> tuple[Floats, dict[int, str]]:
-        """See `Runner.returns`; none fails.
-
-        `visits` int[N] is counted up, if given: how often each leaf was reached. It needs one thread.
-        """
+        """See `Runner.returns`; none fails. `visits` int[N], if given, counts how often each leaf was reached; it
+        needs one thread."""
         returns = np.empty(len(tree))
         counts = np.empty(0, np.int64) if visits is None else visits
         starts, start = self._starts_of(seeds)
-        cos_loop, sin_loop = numpy_loops()
+        given = self.kind, forest.columns, forest.offset, starts.states, starts.observations
+        maths = gymnasium_maths()
 
         def run(part: slice) -> None:
             _simulators.run_episodes(
-                self.kind,
-                forest.columns,
-                forest.offset,
-                starts.states,
-                starts.observations,
-                tree[part],
-                start[part],
-                self.max_steps,
-                cos_loop,
-                sin_loop,
-                _TWO,
-                counts,
-                returns[part],
+                *given, tree[part], start[part], self.max_steps, maths, counts, returns[part]
             )
 
         if self.threads == 1 or len(tree) < 2 * self.threads:
             run(slice(0, len(tree)))
         else:
             edges = np.linspace(0, len(tree), 4 * self.threads + 1).astype(int).tolist()
-            parts = [slice(a, b) for a, b in pairwise(edges)]
             with ThreadPoolExecutor(self.threads) as pool:
-                list(pool.map(run, parts))
+                list(pool.map(run, [slice(a, b) for a, b in pairwise(edges)]))
         return returns, {}
 
     def _starts_of(self, seeds: Ints) -> tuple[Starts, Ints]:
@@ -121,13 +99,13 @@ class Simulator:
 @lru_cache(maxsize=16)
 def simulator_for(environment: Environment) -> Simulator | None:
     """The compiled simulator of an environment, None if it has none or differs from the installed Gymnasium."""
-    known = KINDS.get(environment.id)
-    if known is None or environment.arguments:
+    if environment.id not in KINDS:
         return None
-    spec = gymnasium.spec(environment.id)
-    if spec.entry_point != known[1] or spec.kwargs or spec.additional_wrappers or not spec.max_episode_steps:
-        return None  # registered anew by someone
-    simulator = Simulator(environment, known[0], spec.max_episode_steps)
+    kind, entry = KINDS[environment.id]
+    spec = plain_spec(environment, entry)
+    if spec is None or not spec.max_episode_steps:
+        return None
+    simulator = Simulator(environment, kind, spec.max_episode_steps)
     if not _is_exact(simulator):
         warnings.warn(
             f"the compiled {environment.id} differs from the installed Gymnasium {gymnasium.__version__}; "
@@ -144,52 +122,36 @@ def _is_exact(simulator: Simulator) -> bool:
     env = gymnasium.make(simulator.environment.id).unwrapped
     actions = rng.integers(0, int(env.action_space.n), _CHECKED_STEPS)  # type: ignore[attr-defined]
     actions = np.repeat(actions, rng.integers(1, 12, _CHECKED_STEPS))[:_CHECKED_STEPS]  # swings, not a tremor
-    done, seed = 0, 0
-    while done < _CHECKED_STEPS:
-        starts = simulator.starts([seed])
-        env.reset(seed=seed)
-        expected: list[tuple[Any, Any, int]] = []
-        for action in actions[done:]:
-            observation, _, over, _, _ = env.step(int(action))
-            state = np.array(env.state, dtype=np.float64)  # type: ignore[attr-defined]
-            expected.append((state, observation.astype(np.float64), int(over)))
-            if over:
-                break
-        part = actions[done : done + len(expected)]
-        states = np.empty((len(part), starts.states.shape[1]))
-        observations = np.empty((len(part), starts.observations.shape[1]))
-        ends = np.empty(len(part), np.int64)
-        first, seen = starts.states[0], starts.observations[0]
-        loops = numpy_loops()
-        _simulators.run_actions(simulator.kind, first, seen, part, *loops, _TWO, states, observations, ends)
-        wanted = [np.array(column) for column in zip(*expected, strict=True)]
-        if not all(np.array_equal(a, b) for a, b in zip((states, observations, ends), wanted, strict=True)):
+    maths, over, seed = gymnasium_maths(), True, 0
+    for action in actions.tolist():
+        if over:
+            x = env.reset(seed=seed)[0].astype(np.float64)
+            s, seed = np.array(env.state, np.float64), seed + 1  # type: ignore[attr-defined]
+        observation, _, over, _, _ = env.step(action)
+        ended = _simulators.step(simulator.kind, s, x, action, np.ones(len(x), np.int64), maths)
+        same = np.array_equal(s, env.state) and np.array_equal(x, observation)  # type: ignore[attr-defined]
+        if not same or ended != over:
             return False
-        done, seed = done + len(part), seed + 1
     env.close()
     return True
 
 
 @lru_cache(maxsize=1)
-def numpy_loops() -> tuple[int | None, int | None]:
-    """Addresses of NumPy's loops for cosine and sine of float64, None where the C library gives the same."""
+def gymnasium_maths() -> Maths:
+    """NumPy's loops for cosine and sine of float64, unless the C library gives the same."""
     x = np.random.default_rng(0).uniform(-10, 10, 100_000)
-    same = np.array_equal(_simulators.cosines(x, None), np.cos(x))
-    if same and np.array_equal(_simulators.sines(x, None), np.sin(x)):
-        return None, None
-    return loop_address(np.cos), loop_address(np.sin)
+    for ufunc, function in ((np.cos, math.cos), (np.sin, math.sin)):
+        if not np.array_equal(ufunc(x), list(map(function, x.tolist()))):
+            return Maths(loop_address(np.cos), loop_address(np.sin))
+    return Maths(None, None)
 
 
 class _Ufunc(ctypes.Structure):
     """The beginning of NumPy's public PyUFuncObject (numpy/ufuncobject.h), after the head of any object."""
 
     _fields_ = (
-        ("refcount", ctypes.c_ssize_t),
-        ("type", ctypes.c_void_p),
-        ("nin", ctypes.c_int),
-        ("nout", ctypes.c_int),
-        ("nargs", ctypes.c_int),
-        ("identity", ctypes.c_int),
+        ("head", ctypes.c_ssize_t * 2),
+        ("nin_nout_nargs_identity", ctypes.c_int * 4),
         ("functions", ctypes.POINTER(ctypes.c_void_p)),
     )
 

@@ -25,8 +25,9 @@ from discodso.space.tokens import Library, Token
 
 _LARGEST = 2**31 - 1
 _SIGN = " <"  # ends the name of a decision's token
+Limits = tuple[float, float]
 # What is known of a feature x: low <= x < high; NaN counts as beyond any low.
-Known = dict[int, tuple[float, float]]
+Known = dict[int, Limits]
 
 
 class Split(NamedTuple):
@@ -62,9 +63,8 @@ class Split(NamedTuple):
                 f"it has {', '.join(map(shown, data))[:80] or 'none'}"
             )
         if not is_number(data["threshold"]):
-            raise InvalidDesignError(
-                f"threshold of {place} must be a finite number, got {shown(data['threshold'])}"
-            )
+            got = shown(data["threshold"])
+            raise InvalidDesignError(f"threshold of {place} must be a finite number, got {got}")
         return cls(checked_index("feature", data["feature"], place), float(data["threshold"]))
 
     def subject(self, name: Callable[[int], str]) -> str:
@@ -102,7 +102,7 @@ def comparisons(nodes: Nodes, digits: int) -> list[str]:
 
     Two that differ for one subject are never shown as equal.
     """
-    found = [""] * len(nodes)
+    found: dict[int, str] = {}
     for subject in {split.feature for split, _ in nodes if split}:
         values = {
             node: split.threshold + 0.0  # which makes -0.0 a plain 0
@@ -113,9 +113,8 @@ def comparisons(nodes: Nodes, digits: int) -> list[str]:
             texts = {node: f"< {value:.{enough}g}" for node, value in values.items()}
             if len(set(texts.values())) == len(set(values.values())):
                 break
-        for node, text in texts.items():
-            found[node] = text
-    return found
+        found |= texts
+    return [found.get(node, "") for node in range(len(nodes))]
 
 
 # ------------------------------------------------------------------------------------- columns
@@ -169,35 +168,22 @@ def mark_used(columns: Columns, first: int, last: int, used: Any) -> None:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The tokens of trees, decisions first, and what each means.
-
-    Attributes:
-        tokens: K of them.
-        feature: int[K], what a decision tests, -1 for a leaf.
-        action: int[K], of a leaf, -1 for a decision.
-    """
+    """The K tokens of trees, decisions first, and what each means."""
 
     tokens: tuple[Token, ...]
-    feature: Ints
-    action: Ints
+    feature: Ints  # int[K], what a decision tests, -1 for a leaf
+    action: Ints  # int[K], of a leaf, -1 for a decision
 
     @classmethod
     def of(
-        cls,
-        names: Sequence[str],
-        ranges: Sequence[tuple[float, float] | None],
-        actions: Iterable[tuple[int, str]],
+        cls, names: Sequence[str], ranges: Sequence[Limits | None], actions: Iterable[tuple[int, str]]
     ) -> Vocabulary:
         """Tokens for features, with the ranges of thresholds (None to leave one out), and for named actions."""
-        used = [
-            (n, Token(names[n] + _SIGN, 2, limits)) for n, limits in enumerate(ranges) if limits is not None
-        ]
-        leaves = [(action, Token(word)) for action, word in actions]
-        return cls(
-            tuple(token for _, token in (*used, *leaves)),
-            np.array([*(n for n, _ in used), *(-1 for _ in leaves)]),
-            np.array([*(-1 for _ in used), *(action for action, _ in leaves)]),
-        )
+        used = [(n, limits) for n, limits in enumerate(ranges) if limits is not None]
+        rows = [(Token(names[n] + _SIGN, 2, limits), n, -1) for n, limits in used]
+        rows += [(Token(word), -1, action) for action, word in actions]
+        tokens = tuple(token for token, _, _ in rows)
+        return cls(tokens, np.array([n for _, n, _ in rows]), np.array([action for _, _, action in rows]))
 
     @classmethod
     def of_names(
@@ -263,9 +249,6 @@ def _fill(
         if open_slots > 0:
             return False
     return True
-
-
-# ------------------------------------------------------------------------------------- checks
 
 
 def checked_index(key: str, value: Any, place: str) -> int:

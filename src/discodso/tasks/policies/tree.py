@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Ints
-from discodso.base.errors import InvalidDesignError
+from discodso.base.errors import DiscodsoError, InvalidDesignError
 from discodso.base.files import write_atomically
 from discodso.space.design import one_line
 from discodso.tasks.policies.splits import Columns, Known, Nodes, Split, checked_index, shown, walk
@@ -22,6 +22,7 @@ from discodso.tasks.policies.splits import Columns, Known, Nodes, Split, checked
 FORMAT = "discodso-tree-policy"
 _DEEPEST = 200
 _ACTION = re.compile("[0-9]{1,10}")
+Names = tuple[tuple[int, str], ...]  # of actions
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,17 +38,9 @@ class DecisionTree:
     """
 
     nodes: Nodes
-    environment: Environment | None = None
-    feature_names: tuple[str, ...] = ()
-    action_names: tuple[tuple[int, str], ...] = ()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, DecisionTree):
-            return NotImplemented
-        return self.nodes == other.nodes
-
-    def __hash__(self) -> int:
-        return hash(self.nodes)
+    environment: Environment | None = field(default=None, compare=False)
+    feature_names: tuple[str, ...] = field(default=(), compare=False)
+    action_names: Names = field(default=(), compare=False)
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -59,14 +52,10 @@ class DecisionTree:
     @property
     def depth(self) -> int:
         """Decisions on the longest way to a leaf."""
-        return max(self.depths())
-
-    def depths(self) -> tuple[int, ...]:
-        """Decisions above each node."""
-        found = [0] * len(self)
+        above = [0] * len(self)
         for node, left, right in self.decisions():
-            found[left] = found[right] = found[node] + 1
-        return tuple(found)
+            above[left] = above[right] = above[node] + 1
+        return max(above)
 
     def decisions(self) -> Iterator[tuple[int, int, int]]:
         """Each node that decides, in pre-order, with its left and its right child."""
@@ -114,12 +103,8 @@ class DecisionTree:
         action_names: Sequence[tuple[int, str]] = (),
     ) -> Self:
         """The same tree with names."""
-        return replace(
-            self,
-            environment=environment,
-            feature_names=tuple(feature_names),
-            action_names=tuple(action_names),
-        )
+        features, actions = tuple(feature_names), tuple(action_names)
+        return replace(self, environment=environment, feature_names=features, action_names=actions)
 
     def pruned(self) -> Self:
         """The tree without what cannot matter: it acts the same on every observation, NaN and infinities included.
@@ -151,9 +136,8 @@ class DecisionTree:
 
         Takes what `save` writes as well, names included.
         """
-        if isinstance(data, dict) and "tree" in data:
-            return cls(_read_nodes(data["tree"])).with_names(*_read_names(data))
-        return cls(_read_nodes(data))
+        whole = isinstance(data, dict) and "tree" in data
+        return cls(_read_nodes(data["tree"]), *_read_names(data)) if whole else cls(_read_nodes(data))
 
     def to_json(self) -> str:
         """The tree and its names as JSON; `from_dict` takes what is read from it."""
@@ -176,15 +160,13 @@ class DecisionTree:
     def load(cls, path: str | Path) -> Self:
         """Read a tree from a JSON file."""
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
         except OSError as error:
             raise InvalidDesignError(f"cannot read {path}: {error.strerror or error}") from None
-        except (ValueError, RecursionError) as error:
-            raise InvalidDesignError(f"{path} is not a tree in JSON: {error}") from None
-        try:
-            return cls.from_dict(data)
         except InvalidDesignError as error:
             raise InvalidDesignError(f"{path}: {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise InvalidDesignError(f"{path} is not a tree in JSON: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -194,16 +176,11 @@ class Forest:
     columns: Columns
     offset: Ints
 
-    def __len__(self) -> int:
-        return len(self.offset) - 1
-
     @staticmethod
     def of(trees: Sequence[DecisionTree]) -> Forest:
         """A forest of some trees."""
         columns = zip(*(tree.columns for tree in trees), strict=True)
-        return Forest(
-            Columns(*(np.concatenate(parts) for parts in columns)), np.cumsum([0, *map(len, trees)])
-        )
+        return Forest(Columns(*map(np.concatenate, columns)), np.cumsum([0, *map(len, trees)]))
 
     def columns_of(self, tree: int) -> Columns:
         """One of the trees, as lists."""
@@ -234,51 +211,36 @@ class Environment:
             raise InvalidDesignError(
                 f"environment must be an object with id and arguments, got {shown(data)}"
             )
-        return cls(data["id"], freeze_arguments(data["id"], data["arguments"]))
+        return cls(data["id"], frozen_arguments(data["id"], data["arguments"], InvalidDesignError))
 
 
-def freeze_arguments(environment: str, arguments: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def frozen_arguments(
+    environment: str, arguments: Mapping[str, Any], refusal: type[DiscodsoError]
+) -> tuple[tuple[str, Any], ...]:
     """Arguments as sorted pairs that can be hashed: lists become tuples, for JSON knows only lists."""
-
-    def plain(value: Any) -> bool:
-        return value is None or isinstance(value, (str, int, float))
-
     for key, value in arguments.items():
         items = value if isinstance(value, (list, tuple)) else (value,)
-        if not isinstance(key, str) or not all(plain(item) for item in items):
-            raise InvalidDesignError(
+        if not isinstance(key, str) or not all(isinstance(item, str | int | float | None) for item in items):
+            raise refusal(
                 f"arguments of {environment} must have names, and be numbers, strings, booleans or lists of them, "
                 f"got {shown(key)}: {shown(value)}"
             )
     return tuple(sorted((k, tuple(v) if isinstance(v, list) else v) for k, v in arguments.items()))
 
 
-def _read_nodes(data: Any) -> Nodes:
-    nodes: list[tuple[Split | None, int]] = []
-    # Parts that are still to be read, their places, and the decisions whose right children they are.
-    waiting: list[tuple[Any, str, int | None]] = [(data, "the tree", None)]
-    while waiting:
-        part, place, parent = waiting.pop()
-        node = len(nodes)
-        if parent is not None:
-            nodes[parent] = (nodes[parent][0], node - parent)
-        if not isinstance(part, dict):
-            raise InvalidDesignError(f"{place} must be an object, got {shown(part)}")
-        if set(part) == {"action"}:
-            nodes.append((None, checked_index("action", part["action"], place)))
-            continue
-        nodes.append((Split.from_dict(part, place), 0))
-        inner = "" if node == 0 else f"{place}."
-        waiting.append((part["right"], f"{inner}right"[-80:], node))
-        waiting.append((part["left"], f"{inner}left"[-80:], None))
-    if (depth := DecisionTree(tuple(nodes)).depth) > _DEEPEST:
-        raise InvalidDesignError(f"a tree of depth {depth} is too deep; {_DEEPEST} is the limit")
-    return tuple(nodes)
+def _read_nodes(data: Any, place: str = "the tree", depth: int = 0) -> Nodes:
+    if depth > _DEEPEST:
+        raise InvalidDesignError(f"the tree is too deep; a depth of {_DEEPEST} is the limit")
+    if not isinstance(data, dict):
+        raise InvalidDesignError(f"{place} must be an object, got {shown(data)}")
+    if set(data) == {"action"}:
+        return ((None, checked_index("action", data["action"], place)),)
+    split, inner = Split.from_dict(data, place), f"{place}." if depth else ""
+    left, right = (_read_nodes(data[side], f"{inner}{side}"[-80:], depth + 1) for side in ("left", "right"))
+    return _joined(split, left, right)
 
 
-def _read_names(
-    header: dict[str, Any],
-) -> tuple[Environment | None, list[str], list[tuple[int, str]]]:
+def _read_names(header: dict[str, Any]) -> tuple[Environment | None, tuple[str, ...], Names]:
     environment = header.get("environment")
     features, actions = header.get("feature_names", []), header.get("action_names", {})
     if not isinstance(features, list) or not all(isinstance(name, str) for name in features):
@@ -288,11 +250,8 @@ def _read_names(
         for key, name in actions.items()
     ):
         raise InvalidDesignError("action_names must be an object from action numbers to strings")
-    return (
-        None if environment is None else Environment.from_dict(environment),
-        features,
-        sorted((int(key), name) for key, name in actions.items()),
-    )
+    known = None if environment is None else Environment.from_dict(environment)
+    return known, tuple(features), tuple(sorted((int(key), name) for key, name in actions.items()))
 
 
 # ------------------------------------------------------------------------------------- smaller trees

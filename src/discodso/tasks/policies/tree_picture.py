@@ -6,14 +6,14 @@ Lengths are points, 72 to the inch; x grows to the right and y downwards from th
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch, PathPatch
+from matplotlib.patches import FancyBboxPatch, Patch, PathPatch
 from matplotlib.path import Path as Outline
 from matplotlib.transforms import Affine2D, Transform
 
@@ -22,7 +22,7 @@ from discodso.base.errors import DeclarationError
 from discodso.base.files import write_atomically
 from discodso.report import trees
 from discodso.space.design import one_line
-from discodso.tasks.policies.export.words import node_words
+from discodso.tasks.policies.export.text_forms import node_words
 from discodso.tasks.policies.tree import DecisionTree
 
 # Okabe and Ito's colours, which people with any colour vision tell apart; their black would hide the border.
@@ -35,6 +35,14 @@ _PLAIN: dict[str, Any] = {
     "parse_math": False,
     "usetex": False,
 }
+# Text stays text, and the same tree gives the same bytes whatever the user's style file says.
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "discodso",
+    "savefig.bbox": None,
+    "font.sans-serif": [trees.FAMILY[0]],
+}
+Place = tuple[float, float]
 _TITLE = 12.0
 _BETWEEN_ROWS, _STEM = 36.0, 9.0
 _DPI, _MOST_PIXELS = 150, 30_000
@@ -56,34 +64,22 @@ def svg(policy: DecisionTree, shares: Any = None, title: str | None = None) -> s
 
 def _content(made: Figure, kind: str) -> bytes:
     content = io.BytesIO()
-    # Text stays text, and the same tree gives the same bytes whatever the user's style file says.
-    with matplotlib.rc_context(
-        {
-            "svg.fonttype": "none",
-            "svg.hashsalt": "discodso",
-            "savefig.bbox": None,
-            "font.sans-serif": [trees.FAMILY[0]],
-        }
-    ):
-        if kind == "svg":
-            made.savefig(content, format="svg", transparent=False, facecolor="white", metadata={"Date": None})
-        else:
-            dpi = min(_DPI, _MOST_PIXELS / max(made.get_size_inches()))
-            made.savefig(content, format="png", transparent=False, facecolor="white", dpi=dpi)
+    dpi = min(_DPI, _MOST_PIXELS / max(made.get_size_inches()))
+    own: dict[str, Any] = {"metadata": {"Date": None}} if kind == "svg" else {"dpi": dpi}
+    with matplotlib.rc_context(_STYLE):
+        made.savefig(content, format=kind, transparent=False, facecolor="white", **own)
     return content.getvalue()
 
 
 def figure(policy: DecisionTree, shares: Any = None, title: str | None = None) -> Figure:
     """The picture as a Matplotlib figure, which belongs to no window and no pyplot state.
 
-    Args:
-        policy: what to draw.
-        shares: of each node the share of visits, from 0 to 1, as `node_shares` gives; sets widths and percentages.
-        title: above the tree.
+    `shares` are of visits, from 0 to 1 for each node, as `node_shares` gives; they set widths and percentages.
     """
     visits = None if shares is None else _checked(list(shares), len(policy))
     blocks = _blocks(policy, visits)
-    places = trees.places(_children(policy), blocks, _BETWEEN_ROWS)
+    children = {node: both for node, *both in policy.decisions()}
+    places = trees.places([children.get(node, []) for node in range(len(policy))], blocks, _BETWEEN_ROWS)
     tree_width = max(x + block.width / 2 for (x, _), block in zip(places, blocks, strict=True))
     bottom = max(y + block.height for (_, y), block in zip(places, blocks, strict=True))
 
@@ -97,39 +93,73 @@ def figure(policy: DecisionTree, shares: Any = None, title: str | None = None) -
     made = Figure(figsize=(width / 72, height / 72), dpi=72, facecolor="white")
     made.set_layout_engine("none")
     FigureCanvasAgg(made)
-    points = Affine2D().translate(0, -height).scale(1 / 72, -1 / 72) + made.dpi_scale_trans
+    paper = _Paper(made, Affine2D().translate(0, -height).scale(1 / 72, -1 / 72) + made.dpi_scale_trans)
     if heading:
-        _write(made, points, heading, width / 2, trees.MARGIN / 2, "black", "title")
+        paper.write(heading, width / 2, trees.MARGIN / 2, "black", "title")
     if note:
-        _write(made, points, note, width / 2, height - trees.MARGIN / 2 - note.height, "#555555", "note")
-    _draw_edges(made, points, policy, visits, blocks, places)
+        paper.write(note, width / 2, height - trees.MARGIN / 2 - note.height, "#555555", "note")
+    edges = [((left, node, "yes"), (right, node, "no")) for node, left, right in policy.decisions()]
+    for child, parent, answer in sorted(edge for both in edges for edge in both):
+        (x, y), share = places[parent], visits[child] if visits else None
+        paper.draw_edge((x, y + blocks[parent].height), places[child], answer, share, child)
     colours = _colours(policy)
     for node, (block, (x, y)) in enumerate(zip(blocks, places, strict=True)):
         split, action = policy.nodes[node]
-        leaf = split is None
-        fill = colours[action] if leaf else "#FFFFFF"
+        fill, rounding = (colours[action], 12.0) if split is None else ("#FFFFFF", 4.0)
         words, border = _readable_on(fill), "#444444"
         if visits and visits[node] == 0:
             fill, words, border = "#EEEEEE", "#666666", "#BBBBBB"
-        rounding = 12.0 if leaf else 4.0
-        box = FancyBboxPatch(
-            (x - block.width / 2, y),
-            block.width,
-            block.height,
-            boxstyle=f"round,pad=0,rounding_size={min(rounding, block.height / 2)}",
-            facecolor=fill,
-            edgecolor=border,
-            linewidth=1.0,
-            zorder=3,
-            gid=f"node-{node}",
-            transform=points,
-        )
-        made.add_artist(box)
-        _write(made, points, block, x, y, words, f"words-{node}")
+        paper.draw_box(block, x, y, rounding, fill, border, f"node-{node}")
+        paper.write(block, x, y, words, f"words-{node}")
     return made
 
 
-# ------------------------------------------------------------------------------------------------ words
+@dataclass(frozen=True)
+class _Paper:
+    """A figure, and the transform from points to it."""
+
+    made: Figure
+    points: Transform
+
+    def text(self, x: float, y: float, words: str, gid: str, **look: Any) -> None:
+        self.made.text(x, y, words, gid=gid, transform=self.points, **_PLAIN, **look)
+
+    def write(self, block: trees.Block, x: float, y: float, colour: str, gid: str) -> None:
+        """Draw the lines of a block whose top centre is (x, y)."""
+        y += trees.PADDING_Y
+        for number, (words, size) in enumerate(block.lines):
+            y += trees.LINE * size
+            self.text(x, y - 0.3 * size, words, f"{gid}-{number}", size=size, color=colour, zorder=4)
+
+    def add(self, patch: Patch, gid: str) -> None:
+        patch.set(gid=gid, transform=self.points)
+        self.made.add_artist(patch)
+
+    def draw_box(
+        self, block: trees.Block, x: float, y: float, rounding: float, fill: str, border: str, gid: str
+    ) -> None:
+        place, size = (x - block.width / 2, y), (block.width, block.height)
+        corners = f"round,pad=0,rounding_size={min(rounding, block.height / 2)}"
+        look: dict[str, Any] = {"facecolor": fill, "edgecolor": border, "linewidth": 1.0, "zorder": 3}
+        self.add(FancyBboxPatch(place, *size, boxstyle=corners, **look), gid)
+
+    def draw_edge(self, start: Place, end: Place, answer: str, share: float | None, child: int) -> None:
+        """Down from a box, along the gap between two rows, down to the child: so no edge meets another box."""
+        (from_x, from_y), (x, y) = start, end
+        bend = y - _BETWEEN_ROWS + _STEM
+        corner = 5.0 * ((x > from_x) - (x < from_x))
+        xs = (from_x, from_x, from_x, from_x + corner, x - corner, x, x, x)
+        ys = (from_y, bend - 5, bend, bend, bend, bend, bend + 5, y)
+        outline = Outline(list(zip(xs, ys, strict=True)), [1, 2, 3, 3, 2, 3, 3, 2])
+        seen = share is None or share > 0
+        line, words, dashes = ("#666666", "#333333", "-") if seen else ("#BBBBBB", "#666666", (0, (3, 2)))
+        width = 1.2 if share is None else 0.8 + 4.2 * share
+        order = 1 + (share or 0)  # the busier one on top where they leave together
+        look: dict[str, Any] = {"edgecolor": line, "linestyle": dashes, "linewidth": width, "zorder": order}
+        self.add(PathPatch(outline, fill=False, capstyle="butt", joinstyle="round", **look), f"edge-{child}")
+        box = {"facecolor": "white", "edgecolor": "none", "boxstyle": "square,pad=0.12"}
+        look = {"size": trees.SMALL, "color": words, "zorder": 2.5, "bbox": box}
+        self.text(x, (bend + y) / 2 + 0.36 * trees.SMALL, answer, f"answer-{child}", **look)
 
 
 def _blocks(policy: DecisionTree, visits: list[float] | None) -> list[trees.Block]:
@@ -164,99 +194,9 @@ def _checked(shares: list[Any], nodes: int) -> list[float]:
         raise DeclarationError(f"shares must have one number for each of {nodes} nodes, got {len(shares)}")
     for node, share in enumerate(shares):
         if not is_number(share) or not 0 <= share <= 1:
-            raise DeclarationError(
-                f"shares: each must be a number from 0 to 1, got {share!r:.60} for node {node}"
-            )
+            got = f"{share!r:.60} for node {node}"
+            raise DeclarationError(f"shares: each must be a number from 0 to 1, got {got}")
     return [float(share) for share in shares]
-
-
-def _write(
-    made: Figure, points: Transform, block: trees.Block, x: float, y: float, colour: str, gid: str
-) -> None:
-    """Draw the lines of a block whose top centre is (x, y)."""
-    y += trees.PADDING_Y
-    for number, (words, size) in enumerate(block.lines):
-        y += trees.LINE * size
-        made.text(
-            x,
-            y - 0.3 * size,
-            words,
-            size=size,
-            color=colour,
-            zorder=4,
-            gid=f"{gid}-{number}",
-            transform=points,
-            **_PLAIN,
-        )
-
-
-# ------------------------------------------------------------------------------------------------ places
-
-
-def _children(policy: DecisionTree) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = [()] * len(policy)
-    for node, left, right in policy.decisions():
-        found[node] = (left, right)
-    return found
-
-
-def _draw_edges(
-    made: Figure,
-    points: Transform,
-    policy: DecisionTree,
-    visits: list[float] | None,
-    blocks: Sequence[trees.Block],
-    places: Sequence[tuple[float, float]],
-) -> None:
-    """Down from a box, along the gap between two rows, down to the child: so no edge meets another box."""
-    edges = [((left, node, "yes"), (right, node, "no")) for node, left, right in policy.decisions()]
-    for child, parent, answer in sorted(edge for both in edges for edge in both):
-        (x, y), (from_x, from_y) = places[child], places[parent]
-        bend = y - _BETWEEN_ROWS + _STEM
-        corner = 5.0 * ((x > from_x) - (x < from_x))
-        outline = Outline(
-            [
-                (from_x, from_y + blocks[parent].height),
-                (from_x, bend - 5),
-                (from_x, bend),
-                (from_x + corner, bend),
-                (x - corner, bend),
-                (x, bend),
-                (x, bend + 5),
-                (x, y),
-            ],
-            [1, 2, 3, 3, 2, 3, 3, 2],
-        )
-        seen = visits is None or visits[child] > 0
-        edge = PathPatch(
-            outline,
-            fill=False,
-            edgecolor="#666666" if seen else "#BBBBBB",
-            linewidth=1.2 if visits is None else 0.8 + 4.2 * visits[child],
-            linestyle="solid" if seen else (0, (3, 2)),
-            capstyle="butt",
-            joinstyle="round",
-            zorder=1 + (visits[child] if visits else 0),  # the busier one on top where they leave together
-            gid=f"edge-{child}",
-            transform=points,
-        )
-        made.add_artist(edge)
-        middle = (bend + y) / 2
-        made.text(
-            x,
-            middle + 0.36 * trees.SMALL,
-            answer,
-            size=trees.SMALL,
-            color="#333333" if seen else "#666666",
-            zorder=2.5,
-            gid=f"answer-{child}",
-            transform=points,
-            **_PLAIN,
-            bbox={"facecolor": "white", "edgecolor": "none", "boxstyle": "square,pad=0.12"},
-        )
-
-
-# ------------------------------------------------------------------------------------------------ colours
 
 
 def _colours(policy: DecisionTree) -> dict[int, str]:

@@ -30,15 +30,11 @@ def tree_space(
     balanced: bool = True,
     typical_nodes: int | None = None,
 ) -> TreeSpace:
-    """Univariate trees under the three constraints of the appendix.
+    """Univariate trees under the three constraints of the appendix; see `PolicyOptions`.
 
-    Args:
-        interface: features, ranges and actions.
-        max_nodes: decisions and leaves together.
-        resolution: h, as a share of each range.
-        balanced: begin with decisions and leaves equally likely, however many there are of each; otherwise an
-            environment with more features than actions begins with trees of the largest size only.
-        typical_nodes: prefer trees of about this size, softly; None for no preference.
+    With `balanced` decisions and leaves are equally likely at first, however many there are of each; otherwise an
+    environment with more features than actions begins with trees of the largest size only. Trees of about
+    `typical_nodes` are preferred, softly.
     """
     priors: list[Prior] = [UniformArity()] if balanced else []
     if typical_nodes is not None:
@@ -88,11 +84,10 @@ def tree_task(
     require_integer("episodes", episodes, 2)
     require("episodes", episodes, episodes <= SEARCH_SEEDS, f"at most {SEARCH_SEEDS}")
     given = interface, space, runner, search_seeds(seed), episodes, racing, common
-    places = 0 if racing is None else racing.places
-    require("racing: places", places, common or not places, "0 unless all trees meet the same episodes")
-    objective = (
-        RememberingTreeObjective(*given, Standings(places, episodes)) if places else TreeObjective(*given)
-    )
+    objective = TreeObjective(*given)
+    if racing is not None and racing.places:
+        require("racing: places", racing.places, common, "0 unless all trees meet the same episodes")
+        objective = RememberingTreeObjective(*given, Standings(racing.places, episodes))
     return Task(
         space,
         batch_objective=objective,
@@ -100,23 +95,14 @@ def tree_task(
         repeatable=common,
         name=str(interface.environment),
         cost_unit="episodes",
-        rows_independent=racing is None
-        and not common,  # in a race the others decide how many episodes a tree gets
+        # In a race the others decide how many episodes a tree gets.
+        rows_independent=racing is None and not common,
     )
 
 
 @contextmanager
-def open_tree_task(
-    environment: Any,
-    episodes: int = EPISODES,
-    seed: int = 0,
-    max_nodes: int = MAX_NODES,
-    balanced: bool = False,
-    workers: int = 1,
-) -> Iterator[Task]:
+def open_tree_task(environment: Any, episodes: int = EPISODES, seed: int = 0) -> Iterator[Task]:
     """The paper's task for an environment, for any method; what runs its episodes is closed on leaving."""
-    interface = describe(as_environment(environment, None), None, seed)
-    with open_runner(interface.environment, workers, search_seeds(seed)) as runner:
-        yield tree_task(
-            interface, runner, tree_space(interface, max_nodes, balanced=balanced), episodes, None, seed
-        )
+    interface = describe(as_environment(environment), None, seed)
+    with open_runner(interface.environment, pool=search_seeds(seed)) as runner:
+        yield tree_task(interface, runner, tree_space(interface, balanced=False), episodes, None, seed)

@@ -1,8 +1,8 @@
-"""A tree policy in other languages, one file for each; a new one is a file here and a line in `FORMATS`.
+"""A tree policy in other languages; a new one is a file here, if it is not text, and a line in `FORMATS`.
 
-`words` has text for people and what all languages share, `splits` what a single decision looks like in each. Code
-acts exactly like the tree: an observation is promoted to float64, x_n < t goes left, anything else right. Names
-come from people, so they stand in comments and labels only, and cannot leave them.
+`splits` has what a single decision looks like in each. Code acts exactly like the tree: an observation is promoted
+to float64, x_n < t goes left, anything else right. Names come from people, so they stand in comments and labels
+only, and cannot leave them.
 """
 
 from __future__ import annotations
@@ -11,11 +11,8 @@ from collections.abc import Callable
 from types import MappingProxyType
 
 from discodso.base.checks import require_one_of
-from discodso.tasks.policies.export.c_form import to_c
-from discodso.tasks.policies.export.dot_form import to_dot
 from discodso.tasks.policies.export.onnx_form import to_onnx
-from discodso.tasks.policies.export.python_form import to_python
-from discodso.tasks.policies.export.words import to_text
+from discodso.tasks.policies.export.text_forms import to_c, to_dot, to_python, to_text
 from discodso.tasks.policies.tree import DecisionTree
 
 FORMATS: MappingProxyType[str, Callable[[DecisionTree], str | bytes]] = MappingProxyType(
