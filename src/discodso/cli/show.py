@@ -35,10 +35,7 @@ def as_data(run: RunRecord) -> dict[str, Any]:
     }
 
 
-def show(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
-    as_json: AsJson = False,
-) -> None:
+def show(folder: Annotated[Path, typer.Argument(help="Folder of a run.")], as_json: AsJson = False) -> None:
     """Print what a run has found and how it stands, also while it runs."""
     from rich.console import Console
 

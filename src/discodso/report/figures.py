@@ -213,10 +213,7 @@ def _style() -> Iterator[None]:
 
 
 def _plot(
-    title: str,
-    *panels: Callable[[Axes], None],
-    size: tuple[float, float] = SIZE,
-    columns: int | None = None,
+    title: str, *panels: Callable[[Axes], None], size: tuple[float, float] = SIZE, columns: int | None = None
 ) -> Plot:
     """A figure of panels, each drawn by a function; side by side unless there are fewer columns."""
     from matplotlib.figure import Figure
