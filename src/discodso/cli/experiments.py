@@ -44,9 +44,8 @@ def reproduce(
     from discodso.reproduce.scales import SCALES
 
     if name is None:
-        for key, artefact in ARTEFACTS.items():
-            print(f"{key:16} {artefact.shows}")
-        print(f"{'all':16} all of them")
+        shown = {**{key: artefact.shows for key, artefact in ARTEFACTS.items()}, "all": "all of them"}
+        print("\n".join(f"{key:16} {words}" for key, words in shown.items()))
         return
     require_one_of("NAME", name, (*ARTEFACTS, "all"))
     folder = (Path("reproduction") / scale.value if out is None else out).resolve()
@@ -87,8 +86,7 @@ def bench_regression(
     with _executor(executor, workers, address) as where:
         for calls in sorted({*checkpoint, budget}):  # the runs go on from one to the next
             table = regression_runs.bench(names, seeds, calls, data, search, out.resolve(), where, _say)
-            print(f"\n{calls} calls, variant {variant}, {seeds} seed(s)\n")
-            print(table)
+            print(f"\n{calls} calls, variant {variant}, {seeds} seed(s)\n\n{table}")
 
 
 def _executor(kind: str, workers: int, address: str | None) -> Any:
@@ -103,6 +101,4 @@ def _executor(kind: str, workers: int, address: str | None) -> Any:
 
 def _say(line: str) -> None:
     """Print a line about an experiment that goes on."""
-    from rich.console import Console
-
-    print_lines(Console(stderr=True), [line])
+    print_lines([line], error=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any, NoReturn, TextIO, cast
 
 import typer
@@ -38,17 +39,17 @@ def _root(
 
 
 app.add_typer(running.run, name="run")
-app.command()(running.fit)
-app.command()(running.policy)
-app.command()(play.play)
-app.command()(running.resume)
-app.command()(show.show)
-app.command()(reporting.report)
-app.command()(reporting.compare)
-app.command()(tools.init)
-app.command()(tools.check)
-app.command()(tools.doctor)
-app.command()(experiments.reproduce)
+_commands: list[Callable[..., None]] = [
+    running.fit,
+    running.policy,
+    play.play,
+    running.resume,
+    show.show,
+    reporting.report,
+]
+_commands += [reporting.compare, tools.init, tools.check, tools.doctor, experiments.reproduce]
+for _command in _commands:
+    app.command()(_command)
 app.add_typer(experiments.bench, name="bench")
 
 

@@ -94,27 +94,21 @@ def compare(
 
 
 def _show_comparison(title: str, found: Comparison) -> None:
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     columns = ("method", "runs", "mean", "± error", "95 %", "IQ mean", "95 %")
     table = Table(*columns, title=escape(title), title_justify="left")
     for label, summary in zip(found.labels, found.summaries, strict=True):
-        table.add_row(
-            escape(label),
-            str(summary.runs),
-            f"{summary.mean:.5g}",
-            "-" if summary.standard_error is None else f"{summary.standard_error:.2g}",
-            _interval(summary.mean_interval),
-            f"{summary.interquartile_mean:.5g}",
-            _interval(summary.interquartile_interval),
-        )
+        error = "-" if summary.standard_error is None else f"{summary.standard_error:.2g}"
+        mean = str(summary.runs), f"{summary.mean:.5g}", error, _interval(summary.mean_interval)
+        quartiles = f"{summary.interquartile_mean:.5g}", _interval(summary.interquartile_interval)
+        table.add_row(escape(label), *mean, *quartiles)
     lines: list[Any] = [table]
     for pair in found.improvements:
         ends = "" if pair.interval is None else f" [{_interval(pair.interval)}]"
         lines.append(f"P({pair.first} > {pair.second}) = {pair.probability:.3f}{ends}")
-    print_lines(Console(), [*lines, f"best rewards after {found.calls} objective calls"])
+    print_lines([*lines, f"best rewards after {found.calls} objective calls"])
 
 
 def _interval(ends: tuple[float, float] | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from discodso.cli.options import Search, Starting, Watching, command
-from discodso.cli.output import callbacks_for, introduce, leave, show_outcome
+from discodso.cli.output import callbacks_for, leave, print_lines, show_outcome
 from discodso.run.plan import Plan
 from discodso.tasks.bitstring_options import BitstringOptions
 from discodso.tasks.policies.options import BUDGET, PolicyOptions
@@ -131,13 +132,8 @@ def _start(
 ) -> None:
     from discodso.run.start import start
 
-    outcome = start(
-        settings,
-        out=out,
-        resume=resume,
-        callback=callbacks_for(watching),
-        introduce=None if watching.as_json else introduce,
-    )
+    introduce = None if watching.as_json else partial(print_lines, error=True)
+    outcome = start(settings, out=out, resume=resume, callback=callbacks_for(watching), introduce=introduce)
     show_outcome(settings.kind, outcome, watching.as_json, out)
     if plot is not None:  # last, so that a picture that cannot be written costs nothing
         from discodso.tasks.regression.kind import draw

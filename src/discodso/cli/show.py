@@ -37,15 +37,13 @@ def as_data(run: RunRecord) -> dict[str, Any]:
 
 def show(folder: Annotated[Path, typer.Argument(help="Folder of a run.")], as_json: AsJson = False) -> None:
     """Print what a run has found and how it stands, also while it runs."""
-    from rich.console import Console
-
     from discodso.report.folders import read_run
 
     run = read_run(folder)
     if as_json:
         print(json_text(as_data(run)))
     else:
-        print_lines(Console(), _lines(run))
+        print_lines(_lines(run))
 
 
 def _lines(run: RunRecord) -> list[Any]:
@@ -55,10 +53,8 @@ def _lines(run: RunRecord) -> list[Any]:
     if run.history:
         last = run.history[-1]
         best = "none" if last.best is None else f"{last.best:.6g}"
-        lines.append(
-            f"{last.calls} of {run.budget} objective calls in {last.seconds:.1f} s, "
-            f"{last.failures} failed, best reward {best}"
-        )
+        spent = f"{last.calls} of {run.budget} objective calls in {last.seconds:.1f} s"
+        lines.append(f"{spent}, {last.failures} failed, best reward {best}")
     else:
         lines.append("no batch has been evaluated yet")
     if run.designs:
@@ -67,10 +63,6 @@ def _lines(run: RunRecord) -> list[Any]:
         lines.append(found)
     for failure in first_failures(run.top)[:1]:
         lines.append(f"the first failure: the objective {failure['reason']}")
-    if run.status == "running":
-        lines.append("it is running")
-    elif run.status == "ended":
-        lines.append(f"it has ended: {run.top.get('stop_sentence')}")
-    else:
-        lines.append(f"it is not running and has not ended; go on with it by `discodso resume {run.path}`")
-    return lines
+    states = {"running": "it is running", "ended": f"it has ended: {run.top.get('stop_sentence')}"}
+    stopped = f"it is not running and has not ended; go on with it by `discodso resume {run.path}`"
+    return [*lines, states.get(run.status, stopped)]
