@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Annotated, Any, NoReturn, TextIO, cast
 
-import typer
+from typer import Exit, Option, Typer
 
 from discodso.base.errors import DiscodsoError
 from discodso.base.streams import Forgiving, discard
@@ -16,7 +16,7 @@ from discodso.base.version import __version__
 from discodso.cli import experiments, play, reporting, running, show, tools
 from discodso.cli.output import EXIT_ERROR, EXIT_INTERRUPTED
 
-app = typer.Typer(
+app = Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Optimise designs that are part structure, part numbers.",
@@ -26,13 +26,13 @@ app = typer.Typer(
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"discodso {__version__}")
-        raise typer.Exit
+        raise Exit
 
 
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Optimise designs that are part structure, part numbers."""

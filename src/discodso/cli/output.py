@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+from typer import Exit
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -98,10 +98,10 @@ def leave(outcome: Outcome) -> None:
 
     result = outcome.result
     if result.stop is StopReason.INTERRUPTED:
-        raise typer.Exit(EXIT_INTERRUPTED)
+        raise Exit(EXIT_INTERRUPTED)
     broken = (StopReason.TRAINING, StopReason.DEAD_END, StopReason.EXECUTOR)
     if result.stop in broken or (result.best is None and outcome.found is None):
-        raise typer.Exit(EXIT_ERROR)
+        raise Exit(EXIT_ERROR)
 
 
 def shortened(text: str, width: int) -> str:

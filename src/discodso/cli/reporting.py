@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from discodso.cli.options import AsJson
 from discodso.cli.output import json_text, print_lines
@@ -13,25 +14,21 @@ from discodso.cli.output import json_text, print_lines
 if TYPE_CHECKING:
     from discodso.report.comparison import Comparison
 
-Folders = Annotated[list[Path], typer.Argument(help="Folders of runs, each the --out of one.")]
+Folders = Annotated[list[Path], Argument(help="Folders of runs, each the --out of one.")]
 
 
 def report(
     folders: Folders,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="HTML file to write; report.html, in the folder if it is a single one, by default."
-        ),
+        Option(help="HTML file to write; report.html, in the folder if it is a single one, by default."),
     ] = None,
-    figures: Annotated[
-        Path | None, typer.Option(help="Folder for the same plots as figures for papers.")
-    ] = None,
-    figure_format: Annotated[str, typer.Option(help="Of these figures: pdf, svg or png.")] = "pdf",
+    figures: Annotated[Path | None, Option(help="Folder for the same plots as figures for papers.")] = None,
+    figure_format: Annotated[str, Option(help="Of these figures: pdf, svg or png.")] = "pdf",
     live: Annotated[
-        bool, typer.Option("--live", help="Serve it on this machine while a run goes on, until it ends.")
+        bool, Option("--live", help="Serve it on this machine while a run goes on, until it ends.")
     ] = False,
-    port: Annotated[int, typer.Option(help="For --live; 0 for any free one.")] = 0,
+    port: Annotated[int, Option(help="For --live; 0 for any free one.")] = 0,
 ) -> None:
     """Write one HTML file that shows all of some runs: seeds, methods and tasks are put in order."""
     from discodso.base.checks import require_one_of
@@ -52,12 +49,11 @@ def report(
 def compare(
     folders: Folders,
     at: Annotated[
-        int | None,
-        typer.Option(help="Objective calls to compare at; as many as all runs have made by default."),
+        int | None, Option(help="Objective calls to compare at; as many as all runs have made by default.")
     ] = None,
-    csv: Annotated[Path | None, typer.Option(help="CSV file to write.")] = None,
+    csv: Annotated[Path | None, Option(help="CSV file to write.")] = None,
     figure: Annotated[
-        Path | None, typer.Option(help="Best reward against calls to write, .svg, .pdf or .png.")
+        Path | None, Option(help="Best reward against calls to write, .svg, .pdf or .png.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -106,8 +102,8 @@ def _show_comparison(title: str, found: Comparison) -> None:
         table.add_row(escape(label), *mean, *quartiles)
     lines: list[Any] = [table]
     for pair in found.improvements:
-        ends = "" if pair.interval is None else f" [{_interval(pair.interval)}]"
-        lines.append(f"P({pair.first} > {pair.second}) = {pair.probability:.3f}{ends}")
+        ends = "" if pair["interval"] is None else f" [{_interval(pair['interval'])}]"
+        lines.append(f"P({pair['first']} > {pair['second']}) = {pair['probability']:.3f}{ends}")
     print_lines([*lines, f"best rewards after {found.calls} objective calls"])
 
 

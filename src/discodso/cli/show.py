@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument
 
 from discodso.cli.options import AsJson
 from discodso.cli.output import best_table, json_text, print_lines, shortened
@@ -35,7 +35,7 @@ def as_data(run: RunRecord) -> dict[str, Any]:
     }
 
 
-def show(folder: Annotated[Path, typer.Argument(help="Folder of a run.")], as_json: AsJson = False) -> None:
+def show(folder: Annotated[Path, Argument(help="Folder of a run.")], as_json: AsJson = False) -> None:
     """Print what a run has found and how it stands, also while it runs."""
     from discodso.report.folders import read_run
 
