@@ -420,10 +420,10 @@ class Decoupled:
         starts, answers = iter(arrays["busy/starts"].tolist()), iter(arrays["busy/answers"].tolist())
         seeds = arrays["busy/seeds"].tolist()
         self._busy = {}
-        for key, seed, steps in zip(keys("busy"), seeds, data["steps"], strict=True):
-            count = int(self._numbers(key).sum())
-            self._busy[key] = self._begun(key, np.array([*islice(starts, count)]), seed)
-            with one_blas_thread():
+        with one_blas_thread():
+            for key, seed, steps in zip(keys("busy"), seeds, data["steps"], strict=True):
+                count = int(self._numbers(key).sum())
+                self._busy[key] = self._begun(key, np.array([*islice(starts, count)]), seed)
                 for size in steps:  # its answers bring it to where it was
                     self._busy[key].answer(np.array([*islice(answers, size)]))
         busy = list(self._busy.values())
