@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import accumulate, islice, pairwise
 
 import numpy as np
 from numba import njit
@@ -120,7 +120,7 @@ class _Round:
 
     Attributes:
         skeletons: whose points these are, in order.
-        ends: int[S], where the points of each end.
+        ends: where the points of each end.
         designs: of the points that can be evaluated.
         rows: int[B], which point each design is.
         costs: float[all points], NaN where not known.
@@ -129,7 +129,7 @@ class _Round:
     """
 
     skeletons: list[_Skeleton]
-    ends: Ints
+    ends: list[int]
     designs: DesignBatch
     rows: Ints
     costs: Floats
@@ -283,7 +283,7 @@ class Decoupled:
         if len(rows) < len(feasible):
             designs = designs.select(rows)
         costs, unknown = np.full(len(feasible), np.nan), np.ones(len(rows), np.bool_)
-        return _Round(skeletons, np.cumsum(counts), designs, rows, costs, unknown)
+        return _Round(skeletons, [*accumulate(counts)], designs, rows, costs, unknown)
 
     # ---------------------------------------------------------------------------------------------- telling
 
@@ -336,9 +336,8 @@ class Decoupled:
 
     def _take_answers(self, current: _Round) -> None:
         self._rounds.remove(current)
-        parts = np.split(current.costs, current.ends[:-1])
-        for skeleton, costs in zip(current.skeletons, parts, strict=True):
-            skeleton.answer(costs)
+        for skeleton, (first, end) in zip(current.skeletons, pairwise([0, *current.ends]), strict=True):
+            skeleton.answer(current.costs[first:end])
             if skeleton.is_over(self.settings.inner_calls):
                 del self._busy[skeleton.key]
                 self.optimised += 1

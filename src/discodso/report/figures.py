@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -83,10 +82,12 @@ class Plot:
         return self._bytes("png")
 
     def _bytes(self, kind: str) -> bytes:
+        from matplotlib import rc_context
+
         content = io.BytesIO()
         # The same figure gives the same bytes: no date.
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
-        with _style(), warnings.catch_warnings():
+        with rc_context(_STYLE), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph")  # an emoji that the font has not is drawn as a box
             self.figure.savefig(content, format=kind, dpi=_DPI, metadata=metadata)
         return content.getvalue()
@@ -200,21 +201,14 @@ def _draw_fit(axes: Axes, given: ArrayLike, predicted: ArrayLike, target: str) -
 # ------------------------------------------------------------------------------------------------ parts
 
 
-@contextmanager
-def _style() -> Iterator[None]:
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
-        yield
-
-
 def _plot(
     title: str, *panels: Callable[[Axes], None], size: tuple[float, float] = SIZE, columns: int | None = None
 ) -> Plot:
     """A figure of panels, each drawn by a function; side by side unless there are fewer columns."""
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with _style():
+    with rc_context(_STYLE):
         figure = Figure(figsize=size, layout="constrained")
         if title:
             figure.suptitle(_plain(title), fontsize=10)

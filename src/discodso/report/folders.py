@@ -123,7 +123,7 @@ class Group:
     @property
     def leading(self) -> RunRecord:
         """The run with the best reward."""
-        return max(self.runs, key=lambda run: [-np.inf, *run.track.best][-1])
+        return max(self.runs, key=lambda run: float(run.track.best[-1:].max(initial=-np.inf)))
 
 
 def read_run(path: Path) -> RunRecord:
