@@ -452,9 +452,9 @@ def test_points_of_a_frame_are_designs_and_back(where, seed):
     method = BOSettings().build(space, seed)
     frame: Frame = method.frame
     points, designs = method._candidates(10, near=False)
-    again, fits = frame.encode(space, designs)
+    again, fits = frame.encode(designs)
     assert fits.all()
-    tokens, lengths, _ = frame.decode(space, again)
+    tokens, lengths, _ = frame.decode(again)
     assert np.array_equal(lengths, designs.lengths)
     for row, count in enumerate(lengths.tolist()):
         assert np.array_equal(tokens[row, :count], designs.tokens[row, :count])

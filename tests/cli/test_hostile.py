@@ -26,7 +26,7 @@ import discodso
 from discodso import DiscodsoError, FileError, preset, resume, search
 from discodso.cli.main import app, main
 from discodso.cli.output import json_text
-from discodso.cli.show import as_data
+from discodso.cli.reporting import as_data
 from discodso.report.folders import read_run
 from discodso.report.page import page
 from discodso.report.page_data import page_data

@@ -35,7 +35,7 @@ from discodso import (
     search,
     search_policy,
 )
-from discodso.cli.show import as_data
+from discodso.cli.reporting import as_data
 from discodso.disco.settings import ArchiveSettings, RestartSettings
 from discodso.report.folders import read_run
 from discodso.run.checkpoint import NAME, PREVIOUS, load

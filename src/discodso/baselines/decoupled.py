@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, islice, pairwise
 
 import numpy as np
 from numba import njit
@@ -33,14 +34,7 @@ from discodso.disco.disco import DisCoSettings
 from discodso.disco.method import Method, Metrics, Resumable, told_arrays
 from discodso.space.design import Design, DesignBatch
 from discodso.space.replay import replay
-from discodso.space.skeletons import (
-    fill,
-    parameters,
-    skeleton_space,
-    unit_limits,
-    unpacked,
-    without_numbers,
-)
+from discodso.space.skeletons import fill, parameters, skeleton_space, unit_limits, unpacked, without_numbers
 from discodso.space.space import Space
 from discodso.space.state import Arrays, State, generator_state, restore_generator
 
@@ -79,6 +73,7 @@ class DecoupledSettings:
         return Decoupled(space, self, seed=seed)
 
 
+@dataclass
 class _Skeleton:
     """A skeleton whose values are being found.
 
@@ -86,43 +81,37 @@ class _Skeleton:
         key: its tokens, as bytes.
         start: float[n], units to begin with.
         seed: of the inner optimiser.
+        search: by the inner optimiser.
         answers: all costs so far; with them the search can be made again.
+        calls: how many these are.
         best: reward so far.
+        worst: cost so far.
     """
 
-    def __init__(self, key: bytes, start: Floats, seed: int) -> None:
-        self.key = key
-        self.start = start
-        self.seed = seed
-        self.answers: list[Floats] = []
-        self.calls = 0
-        self.best = self._worst = -np.inf
-        self.search: inner.InnerSearch | None = None
-
-    @property
-    def points(self) -> Floats:
-        """float[k, n], what it wants to know."""
-        assert self.search is not None
-        assert self.search.points is not None
-        return self.search.points
+    key: bytes
+    start: Floats
+    seed: int
+    search: inner.InnerSearch
+    answers: list[Floats] = field(default_factory=list)
+    calls: int = 0
+    best: float = -np.inf
+    worst: float = -np.inf
 
     def answer(self, costs: Floats) -> None:
         """Costs of its points; those without one count as the worst that is known."""
-        assert self.search is not None
         least, worst, whole = _summary(costs)
         self.best = max(self.best, -least)
-        self._worst = max(self._worst, worst)
+        self.worst = max(self.worst, worst)
         if not whole:
-            costs = np.where(np.isfinite(costs), costs, self._worst if np.isfinite(self._worst) else 0.0)
+            costs = np.where(np.isfinite(costs), costs, self.worst if np.isfinite(self.worst) else 0.0)
         self.answers.append(costs)
         self.calls += len(costs)
         self.search.answer(costs)
 
     def is_over(self, limit: int) -> bool:
         """Whether the search has ended, or its next step would take more calls than there are."""
-        assert self.search is not None
         points = self.search.points
-        return points is None or (self.calls > 0 and self.calls + len(points) > limit)
+        return points is None or self.calls + len(points) > limit
 
 
 @dataclass
@@ -131,7 +120,7 @@ class _Round:
 
     Attributes:
         skeletons: whose points these are, in order.
-        ends: int[S], where the points of each end.
+        ends: where the points of each end.
         designs: of the points that can be evaluated.
         rows: int[B], which point each design is.
         costs: float[all points], NaN where not known.
@@ -140,21 +129,12 @@ class _Round:
     """
 
     skeletons: list[_Skeleton]
-    ends: Ints
+    ends: list[int]
     designs: DesignBatch
     rows: Ints
     costs: Floats
     open: Bools
     handed: int = 0
-
-
-@dataclass
-class _Batch:
-    """Skeletons that the method proposed, their keys, and those that its rewards still wait for."""
-
-    skeletons: DesignBatch
-    keys: list[bytes]
-    missing: set[bytes]
 
 
 class Decoupled:
@@ -180,7 +160,8 @@ class Decoupled:
         self._rng = np.random.default_rng(own)
         self._limits = unit_limits(space)
         self._memory: dict[bytes, float] = {}
-        self._batches: deque[_Batch] = deque()
+        # Skeletons that the method proposed, and those of them that its rewards still wait for.
+        self._batches: deque[tuple[list[bytes], set[bytes]]] = deque()
         self._waiting: deque[bytes] = deque()
         self._busy: dict[bytes, _Skeleton] = {}
         self._ready: list[_Skeleton] = []  # of the busy ones, those whose points are in no round
@@ -234,22 +215,16 @@ class Decoupled:
 
     def _propose(self) -> None:
         """Skeletons of the method; those that are new wait to be optimised, or all if none is."""
-        batch = self.method.ask()
-        batch = self.skeleton_space.encode(batch)
-        keys = batch.skeletons()
-        distinct = list(dict.fromkeys(keys))
-        new = [key for key in distinct if key not in self._memory and key not in self._busy]
-        idle = [key for key in distinct if key not in self._busy]
-        again = [key for key in idle if self._numbers(key).any()]
-        queued = new or again or idle
+        keys = self.skeleton_space.encode(self.method.ask()).skeletons()
+        idle = [key for key in dict.fromkeys(keys) if key not in self._busy]
+        new = [key for key in idle if key not in self._memory]
+        queued = new or [key for key in idle if self._numbers(key).any()] or idle
         self._waiting.extend(queued)
-        self._batches.append(_Batch(batch, keys, {*queued, *(key for key in distinct if key in self._busy)}))
+        self._batches.append((keys, {*queued, *(key for key in keys if key in self._busy)}))
 
     def _begin_waiting(self) -> None:
-        chosen = [
-            self._waiting.popleft()
-            for _ in range(min(len(self._waiting), self.settings.in_flight - len(self._ready)))
-        ]
+        count = min(len(self._waiting), self.settings.in_flight - len(self._ready))
+        chosen = [self._waiting.popleft() for _ in range(count)]
         if not chosen:
             return
         batch = unpacked(self.skeleton_space, chosen)
@@ -261,17 +236,15 @@ class Decoupled:
             if np.isnan(start).any():  # no values keep the bounds
                 self._learn(key, -np.inf)
                 continue
-            self._busy[key] = self._begun(_Skeleton(key, start, seeds[row]))
+            self._busy[key] = self._begun(key, start, seeds[row])
             self._ready.append(self._busy[key])
 
-    def _begun(self, skeleton: _Skeleton) -> _Skeleton:
-        tokens, own = self._tokens(skeleton.key), self._numbers(skeleton.key)
+    def _begun(self, key: bytes, start: Floats, seed: int) -> _Skeleton:
+        tokens, own = self._tokens(key), self._numbers(key)
         low, high = (limits[tokens][own] for limits in self._limits)
         s = self.settings
-        skeleton.search = inner.start(
-            s.inner, skeleton.start, low, high, s.inner_calls, s.reach, skeleton.seed
-        )
-        return skeleton
+        search = inner.start(s.inner, start, low, high, s.inner_calls, s.reach, seed)
+        return _Skeleton(key, start, seed, search)
 
     def _starts(self, batch: DesignBatch, again: Bools) -> Floats:
         """units[B, T, V] to begin with, NaN for skeletons that no values were found for.
@@ -298,11 +271,10 @@ class Decoupled:
         return units
 
     def _round(self, skeletons: list[_Skeleton]) -> _Round:
-        points = [skeleton.points for skeleton in skeletons]
-        counts = np.array([len(array) for array in points])
+        points = [skeleton.search.points for skeleton in skeletons if skeleton.search.points is not None]
+        counts = [len(array) for array in points]
         packed = unpacked(self.skeleton_space, [skeleton.key for skeleton in skeletons])
-        of = np.repeat(np.arange(len(skeletons)), counts)
-        designs = packed.select(of)
+        designs = packed.select(np.repeat(np.arange(len(skeletons)), counts))
         carries = parameters(self.space, designs.tokens)
         units = np.full(carries.shape, np.nan)
         units[carries] = np.concatenate([array.ravel() for array in points])
@@ -310,8 +282,8 @@ class Decoupled:
         rows = np.flatnonzero(feasible)
         if len(rows) < len(feasible):
             designs = designs.select(rows)
-        costs, unknown = np.full(len(of), np.nan), np.ones(len(rows), np.bool_)
-        return _Round(skeletons, np.cumsum(counts), designs, rows, costs, unknown)
+        costs, unknown = np.full(len(feasible), np.nan), np.ones(len(rows), np.bool_)
+        return _Round(skeletons, [*accumulate(counts)], designs, rows, costs, unknown)
 
     # ---------------------------------------------------------------------------------------------- telling
 
@@ -324,8 +296,11 @@ class Decoupled:
         method did last.
         """
         batch, told = told_arrays(self.space, designs, rewards)
-        strangers = self._assign(batch, told)
-        metrics = self._tell_unasked(batch.select(strangers), told[strangers]) if len(strangers) else None
+        strangers, metrics = self._assign(batch, told), None
+        if len(strangers):
+            unasked = batch.select(strangers)
+            replay(self.space, unasked)  # refuses designs that do not belong to the space
+            metrics = self._tell(without_numbers(self.skeleton_space, unasked).skeletons(), told[strangers])
         with one_blas_thread():
             for current in [r for r in self._rounds if not r.open.any()]:
                 self._take_answers(current)
@@ -335,7 +310,12 @@ class Decoupled:
         """Write the rewards into the rounds that asked for them; gives the rows of those that nobody asked for."""
         for current in self._rounds:  # as a rule all of a round, or its first part, is told in order
             asked = current.designs.select(slice(0, len(batch)))
-            if current.open[: len(batch)].all() and len(batch) <= current.handed and _equal(asked, batch):
+            if (
+                current.open[: len(batch)].all()
+                and len(batch) <= current.handed
+                and np.array_equal(asked.tokens, batch.tokens)
+                and np.array_equal(asked.values, batch.values, equal_nan=True)
+            ):
                 current.costs[current.rows[: len(batch)]] = -rewards
                 current.open[: len(batch)] = False
                 return np.empty(0, np.int64)
@@ -346,28 +326,18 @@ class Decoupled:
                 places.setdefault(keys[row], deque()).append((current, row))
         strangers = []
         for at, key in enumerate(batch.keys()):
-            if not places.get(key):
+            if places.get(key):
+                current, row = places[key].popleft()
+                current.costs[current.rows[row]] = -rewards[at]
+                current.open[row] = False
+            else:
                 strangers.append(at)
-                continue
-            current, row = places[key].popleft()
-            current.costs[current.rows[row]] = -rewards[at]
-            current.open[row] = False
         return np.array(strangers, np.int64)
-
-    def _tell_unasked(self, batch: DesignBatch, rewards: Floats) -> Metrics | None:
-        replay(self.space, batch)  # refuses designs that do not belong to the space
-        keys = without_numbers(self.skeleton_space, batch).skeletons()
-        for key, reward in zip(keys, rewards.tolist(), strict=True):
-            self._memory[key] = max(self._memory.get(key, -np.inf), reward)
-        self.proposed += len(keys)
-        return self.method.tell(unpacked(self.skeleton_space, keys), rewards)
 
     def _take_answers(self, current: _Round) -> None:
         self._rounds.remove(current)
-        first = 0
-        for skeleton, end in zip(current.skeletons, current.ends.tolist(), strict=True):
-            costs, first = current.costs[first:end], end
-            skeleton.answer(costs)
+        for skeleton, (first, end) in zip(current.skeletons, pairwise([0, *current.ends]), strict=True):
+            skeleton.answer(current.costs[first:end])
             if skeleton.is_over(self.settings.inner_calls):
                 del self._busy[skeleton.key]
                 self.optimised += 1
@@ -377,17 +347,22 @@ class Decoupled:
 
     def _learn(self, key: bytes, reward: float) -> None:
         self._memory[key] = max(self._memory.get(key, -np.inf), reward)
-        for batch in self._batches:
-            batch.missing.discard(key)
+        for _, missing in self._batches:
+            missing.discard(key)
 
     def _settle(self) -> Metrics | None:
         """Tell the method the batches whose skeletons are all known."""
         metrics = None
-        while self._batches and not self._batches[0].missing:
-            batch = self._batches.popleft()
-            self.proposed += len(batch.keys)
-            metrics = self.method.tell(batch.skeletons, [self._memory[key] for key in batch.keys])
+        while self._batches and not self._batches[0][1]:
+            keys, _ = self._batches.popleft()
+            metrics = self._tell(keys, np.array([self._memory[key] for key in keys]))
         return metrics
+
+    def _tell(self, keys: list[bytes], rewards: Floats) -> Metrics | None:
+        self.proposed += len(keys)
+        for key, reward in zip(keys, rewards.tolist(), strict=True):
+            self._memory[key] = max(self._memory.get(key, -np.inf), reward)
+        return self.method.tell(unpacked(self.skeleton_space, keys), rewards)
 
     # ----------------------------------------------------------------------------------------------- state
 
@@ -403,8 +378,8 @@ class Decoupled:
             "busy/answers": np.concatenate([np.empty(0), *(a for s in busy for a in s.answers)]),
         }
         lists = {"memory": list(self._memory), "busy": list(self._busy), "waiting": list(self._waiting)}
-        for number, batch in enumerate(self._batches):
-            lists |= {f"batch{number}": batch.keys, f"missing{number}": sorted(batch.missing)}
+        for number, (batch, missing) in enumerate(self._batches):
+            lists |= {f"batch{number}": batch, f"missing{number}": sorted(missing)}
         for name, keys in lists.items():
             packed = unpacked(self.skeleton_space, keys)
             arrays[f"{name}/tokens"] = packed.tokens.astype(np.int16)
@@ -439,13 +414,18 @@ class Decoupled:
 
         self._memory = dict(zip(keys("memory"), arrays["memory/rewards"].tolist(), strict=True))
         self._waiting = deque(keys("waiting"))
-        self._batches = deque()
-        for number in range(int(data["batches"])):
-            batch, missing = keys(f"batch{number}"), set(keys(f"missing{number}"))
-            self._batches.append(_Batch(unpacked(self.skeleton_space, batch), batch, missing))
+        numbers = range(int(data["batches"]))
+        self._batches = deque((keys(f"batch{n}"), set(keys(f"missing{n}"))) for n in numbers)
+        starts, answers = iter(arrays["busy/starts"].tolist()), iter(arrays["busy/answers"].tolist())
+        seeds = arrays["busy/seeds"].tolist()
+        self._busy = {}
         with one_blas_thread():
-            busy = self._restored(keys("busy"), arrays, data["steps"])
-        self._busy = {skeleton.key: skeleton for skeleton in busy}
+            for key, seed, steps in zip(keys("busy"), seeds, data["steps"], strict=True):
+                count = int(self._numbers(key).sum())
+                self._busy[key] = self._begun(key, np.array([*islice(starts, count)]), seed)
+                for size in steps:  # its answers bring it to where it was
+                    self._busy[key].answer(np.array([*islice(answers, size)]))
+        busy = list(self._busy.values())
         self._ready = [busy[number] for number in data["ready"]]
         self._rounds = []
         for number, (handed, owners) in enumerate(data["rounds"]):
@@ -454,21 +434,6 @@ class Decoupled:
             made.open[:] = arrays[f"round{number}/open"]
             made.handed = int(handed)
             self._rounds.append(made)
-
-    def _restored(self, keys: list[bytes], arrays: Arrays, steps: list[list[int]]) -> list[_Skeleton]:
-        """The searches under way, each brought by its answers to where it was."""
-        starts, answers = arrays["busy/starts"], arrays["busy/answers"]
-        made: list[_Skeleton] = []
-        seeds = arrays["busy/seeds"].tolist()
-        for number, (key, sizes) in enumerate(zip(keys, steps, strict=True)):
-            count = int(self._numbers(key).sum())
-            skeleton = self._begun(_Skeleton(key, starts[:count].copy(), seeds[number]))
-            starts = starts[count:]
-            for size in sizes:
-                skeleton.answer(answers[:size].copy())
-                answers = answers[size:]
-            made.append(skeleton)
-        return made
 
 
 @njit(cache=True)
@@ -481,11 +446,3 @@ def _summary(costs: Floats) -> tuple[float, float, bool]:
         else:
             whole = False
     return least, largest, whole
-
-
-def _equal(first: DesignBatch, second: DesignBatch) -> bool:
-    return (
-        first.tokens.shape == second.tokens.shape
-        and np.array_equal(first.tokens, second.tokens)
-        and np.array_equal(first.values, second.values, equal_nan=True)
-    )

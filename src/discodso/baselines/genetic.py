@@ -13,30 +13,25 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discodso.base.arrays import Bools, Floats
+from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import require, require_integer, require_number, seed_sequence, settle_integers
-from discodso.base.errors import DeadEndError, DiscodsoError
+from discodso.base.errors import DeadEndError
+from discodso.baselines.common import all_units, extra, sound_designs, with_options
 from discodso.disco.method import Metrics, told_arrays
 from discodso.disco.sampling import sample
 from discodso.disco.uniform import UniformStepper
 from discodso.space.design import Design, DesignBatch
 from discodso.space.replay import replay
-from discodso.space.skeletons import (
-    fill,
-    keeps_rules,
-    skeleton_space,
-    unit_limits,
-    units_of,
-    without_numbers,
-)
+from discodso.space.skeletons import fill, skeleton_space, unit_limits
 from discodso.space.space import Space
-from discodso.space.state import Arrays, State, generator_state, restore_generator
+from discodso.space.state import State, generator_state, restore_generator
 
 _FULL_ATTEMPTS = 20  # rounds of full trees; what is missing then is drawn at random under the rules
 _FRUITLESS_GENERATIONS = 1000
@@ -92,17 +87,6 @@ class _Node:
         return [object] * self.arity
 
 
-def _deap() -> Any:
-    try:
-        import deap.algorithms
-        import deap.base
-        import deap.gp
-        import deap.tools
-    except ImportError:
-        raise DiscodsoError("GP needs DEAP; install it by `pip install discodso[baselines]`") from None
-    return deap
-
-
 class GP:
     """A population on a space.
 
@@ -115,7 +99,6 @@ class GP:
         self.settings = settings
         self.batch_size = settings.population
         self.generation = 0
-        self._deap = _deap()
         self._skeletons = skeleton_space(space)
         self._rng = np.random.default_rng(seed_sequence(seed))
         limits = unit_limits(space)
@@ -141,8 +124,13 @@ class GP:
             raise DeadEndError("no child of the population keeps the rules; loosen one of the constraints")
         count = len(self._unasked) if size is None else size
         chosen, self._unasked = self._unasked[:count], self._unasked[count:]
-        designs, _ = self._designs(chosen)
-        for key, individual in zip(designs.keys(), chosen, strict=True):
+        return self._hand_out(chosen)
+
+    def _hand_out(self, individuals: list[Any]) -> DesignBatch:
+        """The designs of individuals, whose rewards are waited for."""
+        tokens, lengths, units = self._arrays(individuals)
+        designs, _ = fill(self.space, with_options(self.space, tokens, lengths, units), units)
+        for key, individual in zip(designs.keys(), individuals, strict=True):
             self._asked.setdefault(key, deque()).append(individual)
         return designs
 
@@ -165,34 +153,28 @@ class GP:
             if not waiting:
                 del self._asked[key]
         if strangers:
-            self._take_in(batch.select(np.array(strangers)), told[strangers])
+            unasked = batch.select(strangers)
+            replay(self.space, unasked)  # refuses designs that do not belong to the space
+            self._population = self._population + self._individuals(unasked, rewards=told[strangers])
         while self._generations and all(one.fitness.valid for one in self._generations[0]):
             self._population = self._generations.popleft()
             self.generation += 1
         return Metrics(kept=len(self._population)) if self._population else None
 
-    def _take_in(self, batch: DesignBatch, rewards: Floats) -> None:
-        replay(self.space, batch)  # refuses designs that do not belong to the space
-        made = self._individuals(batch, self._units(batch))
-        for individual, reward in zip(made, rewards.tolist(), strict=True):
-            individual.fitness.values = (reward,)
-        self._population = self._population + made
-
     # --------------------------------------------------------------------------------------------- breeding
 
     def _breed(self) -> None:
         """The next generation; of it, what is not rated waits to be asked for."""
-        s = self.settings
+        s, box = self.settings, self._toolbox
         with self._own_stream():
             if not self._population:
                 children = self._first_generation()
             else:
-                parents = self._deap.tools.selTournament(self._population, s.population, s.tournament)
-                children = self._deap.algorithms.varAnd(parents, self._toolbox, s.crossover, s.mutation)
-                good = self._keeps_rules(children)
+                parents = box.select(self._population, s.population, s.tournament)
+                children = box.vary(parents, box, s.crossover, s.mutation)
+                kept = set(self._sound(children).tolist())
                 children = [
-                    child if fine else self._toolbox.clone(parent)
-                    for child, parent, fine in zip(children, parents, good.tolist(), strict=True)
+                    child if row in kept else box.clone(parents[row]) for row, child in enumerate(children)
                 ]
         self._generations.append(children)
         self._unasked += [child for child in children if not child.fitness.valid]
@@ -201,41 +183,32 @@ class GP:
 
     def _first_generation(self) -> list[Any]:
         """Full trees that keep the rules; sequences, which have no depth, are drawn under the rules."""
-        s, made = self.settings, list[Any]()
+        count, made = self.settings.population, list[Any]()
         if not self.space.grammar.chain:
             for _ in range(_FULL_ATTEMPTS):
-                drawn = [self._toolbox.individual() for _ in range(s.population)]
-                good = self._keeps_rules(drawn).tolist()
-                made += [one for one, fine in zip(drawn, good, strict=True) if fine]
-                if len(made) >= s.population:
+                drawn = [self._toolbox.individual(self._toolbox.new_tree()) for _ in range(count)]
+                made += [drawn[row] for row in self._sound(drawn).tolist()]
+                if len(made) >= count:
                     break
-        missing = s.population - len(made)
-        if missing > 0:
-            designs = sample(self.space, UniformStepper(self.space), missing, self._rng).designs
-            made += self._individuals(designs, self._units(designs))
-        return made[: s.population]
+        if len(made) < count:
+            stepper = UniformStepper(self.space)
+            made += self._individuals(sample(self.space, stepper, count - len(made), self._rng).designs)
+        return made[:count]
 
     def _make_toolbox(self) -> Any:
-        d, s, library = self._deap, self.settings, self.space.library
-        base: Any = d.base
-        tools, gp = d.tools, d.gp
+        """How individuals are made, chosen and varied; DEAP's `varAnd` looks for clone, mate and mutate."""
+        modules = ("deap.algorithms", "deap.base", "deap.gp", "deap.tools")
+        algorithms, base, gp, tools = extra("GP needs DEAP", *modules)
+        s, library, grammar = self.settings, self.space.library, self.space.grammar
+        kind: Any = list if grammar.chain else gp.PrimitiveTree
 
-        class Fitness(base.Fitness):  # type: ignore[misc]
+        class Fitness(base.Fitness):  # type: ignore[misc, name-defined]
             weights = (1.0,)
 
-        tree = not self.space.grammar.chain
-        kind: Any = gp.PrimitiveTree if tree else list
-
         class Individual(kind):  # type: ignore[misc]
-            def __init__(self, nodes: Sequence[_Node]) -> None:
+            def __init__(self, nodes: Sequence[_Node], rewards: tuple[float, ...] = ()) -> None:
                 super().__init__(nodes)
-                self.fitness = Fitness()
-
-        def clone(individual: Any) -> Any:
-            copied = Individual(list(individual))
-            if individual.fitness.valid:
-                copied.fitness.values = individual.fitness.values
-            return copied
+                self.fitness = Fitness(rewards)
 
         bare = (np.nan,) * library.slots
         nodes = [_Node(k, bare, int(library.arity[k])) for k in range(len(library)) if k != library.end]
@@ -248,22 +221,33 @@ class GP:
         def new_tree(pset: Any = choices, type_: type = object) -> list[_Node]:
             return [self._fresh(node) for node in gp.genFull(pset, s.min_depth, s.max_depth, type_)]
 
-        def new_stretch(length: int) -> list[_Node]:
-            return [self._fresh(random.choice(nodes)) for _ in range(length)]
+        fixed = bool(grammar.opens.max(initial=0) == 0)
+        cross_lists = tools.cxOnePoint if fixed else tools.cxMessyOnePoint
 
-        box = base.Toolbox()
-        box.register("clone", clone)
-        box.register("wrap", Individual)
-        box.register("individual", lambda: Individual(new_tree()))
-        if tree:
-            box.register("mate", lambda a, b: gp.cxOnePoint(a, b))
-            change: Callable[[Any], Any] = lambda one: gp.mutUniform(one, expr=new_tree, pset=choices)  # noqa: E731
-        else:
-            fixed = self.space.grammar.opens.max(initial=0) == 0
-            box.register("mate", _crossed(tools.cxOnePoint if fixed else tools.cxMessyOnePoint))
-            change = _stretch_changer(new_stretch, s, fixed)
-        box.register("mutate", lambda one: self._mutated(one, change))
-        return box
+        def mate(first: Any, second: Any) -> Any:
+            if not grammar.chain:
+                return gp.cxOnePoint(first, second)
+            return cross_lists(first, second) if min(len(first), len(second)) >= 2 else (first, second)
+
+        def change(individual: Any) -> Any:
+            """A new subtree; in a sequence other tokens for some in a row, as many as a new subtree is deep."""
+            if not grammar.chain:
+                return gp.mutUniform(individual, expr=new_tree, pset=choices)
+            begin = random.randrange(len(individual)) if individual else 0
+            old = min(random.randint(s.min_depth + fixed, s.max_depth + 1), len(individual) - begin)
+            new = old if fixed else random.randint(s.min_depth, s.max_depth + 1)
+            individual[begin : begin + old] = [self._fresh(random.choice(nodes)) for _ in range(new)]
+            return (individual,)
+
+        return SimpleNamespace(
+            individual=Individual,
+            new_tree=new_tree,
+            select=tools.selTournament,
+            vary=algorithms.varAnd,
+            clone=lambda one: Individual(one, one.fitness.values),
+            mate=mate,
+            mutate=lambda one: self._mutated(one, change),
+        )
 
     def _fresh(self, node: _Node) -> _Node:
         """The token of a node with values of its own."""
@@ -314,58 +298,36 @@ class GP:
 
     # ------------------------------------------------------------------------------- individuals and designs
 
-    def _keeps_rules(self, individuals: Sequence[Any]) -> Bools:
-        """bool[N], who is a design of the space."""
-        grammar, end = self.space.grammar, self.space.library.end is not None
-        sizes = np.array([len(one) + end for one in individuals])
-        fine: Bools = (sizes >= grammar.min_positions) & (sizes <= grammar.max_positions)
-        rows = np.flatnonzero(fine)
-        if len(rows):
-            chosen = [individuals[row] for row in rows.tolist()]
-            skeletons = without_numbers(self._skeletons, self._arrays(chosen)[0])
-            about_tokens = keeps_rules(self._skeletons, skeletons)
-            fine[rows[~about_tokens]] = False
-            rows = rows[about_tokens]
-        if len(rows):
-            fine[rows] = self._designs([individuals[row] for row in rows.tolist()])[1]
-        return fine
+    def _sound(self, individuals: Sequence[Any]) -> Ints:
+        """int[M], which of them are designs of the space."""
+        return sound_designs(self.space, self._skeletons, *self._arrays(individuals))[0]
 
-    def _designs(self, individuals: Sequence[Any]) -> tuple[DesignBatch, Bools]:
-        batch, units = self._arrays(individuals)
-        return fill(self.space, batch, units)
-
-    def _arrays(self, individuals: Sequence[Any]) -> tuple[DesignBatch, Floats]:
-        """Skeletons, and units[N, T, V]."""
+    def _arrays(self, individuals: Sequence[Any]) -> tuple[Ints, Ints, Floats]:
+        """tokens[N, T], lengths[N] and units[N, T, V]; T is larger than allowed if an individual is."""
         library = self.space.library
-        tail = () if library.end is None else (library.end,)
-        shape = len(individuals), self.space.grammar.max_positions
+        tail = [] if library.end is None else [library.end]
+        lengths = np.array([len(one) + len(tail) for one in individuals], np.int64)
+        shape = len(individuals), max(self.space.grammar.max_positions, int(lengths.max(initial=0)))
         tokens, units = np.full(shape, -1, np.int64), np.full((*shape, library.slots), np.nan)
-        lengths = np.zeros(len(individuals), np.int64)
         for row, individual in enumerate(individuals):
-            ids = (*(node.token for node in individual), *tail)
-            lengths[row] = len(ids)
-            tokens[row, : len(ids)] = ids
-            units[row, : len(individual)] = [node.units for node in individual] or units[row, :0]
-        options = np.where((library.options > 0)[tokens], units, np.nan)
-        return DesignBatch(library, tokens, library.narrow(options), lengths), units
+            tokens[row, : lengths[row]] = [node.token for node in individual] + tail
+            if individual:
+                units[row, : len(individual)] = [node.units for node in individual]
+        return tokens, lengths, units
 
-    def _units(self, designs: DesignBatch) -> Floats:
-        """float[N, T, V], units of numbers and numbers of options."""
-        units, options = units_of(self.space, designs), designs.option_numbers()
-        return np.where(options >= 0, options, units)
-
-    def _individuals(self, designs: DesignBatch, units: Floats) -> list[Any]:
-        arity = self.space.library.arity.tolist()
-        counts = designs.design_lengths().tolist()
-        return [
-            self._toolbox.wrap(
-                [
-                    _Node(token, tuple(own), arity[token])
-                    for token, own in zip(ids[:count], numbers[:count], strict=True)
-                ]
-            )
-            for ids, numbers, count in zip(designs.tokens.tolist(), units.tolist(), counts, strict=True)
-        ]
+    def _individuals(
+        self, designs: DesignBatch, units: Floats | None = None, rewards: Floats | None = None
+    ) -> list[Any]:
+        """Designs as individuals, with units other than their own and with rewards, NaN for none, if given."""
+        units = all_units(self.space, designs) if units is None else units
+        rewards = np.full(len(designs), np.nan) if rewards is None else rewards
+        arity, counts = self.space.library.arity.tolist(), designs.design_lengths().tolist()
+        made = []
+        for row, (count, reward) in enumerate(zip(counts, rewards.tolist(), strict=True)):
+            tokens, numbers = designs.tokens[row, :count].tolist(), units[row, :count].tolist()
+            nodes = [_Node(k, tuple(own), arity[k]) for k, own in zip(tokens, numbers, strict=True)]
+            made.append(self._toolbox.individual(nodes, (reward,) if reward == reward else ()))
+        return made
 
     # ------------------------------------------------------------------------------------------------ state
 
@@ -373,14 +335,8 @@ class GP:
         """Individuals with their rewards, and the random stream."""
         everyone = [*self._population, *(one for part in self._generations for one in part)]
         place = {id(one): number for number, one in enumerate(everyone)}
-        batch, units = self._arrays(everyone)
         rewards = [one.fitness.values[0] if one.fitness.valid else np.nan for one in everyone]
-        arrays: Arrays = {
-            "tokens": batch.tokens,
-            "lengths": batch.lengths,
-            "units": units,
-            "rewards": np.array(rewards, np.float64),
-        }
+        arrays = dict(zip(("tokens", "lengths", "units"), self._arrays(everyone), strict=True))
         data = {
             "random": generator_state(self._rng),
             "generation": self.generation,
@@ -388,51 +344,19 @@ class GP:
             "unasked": [place[id(one)] for one in self._unasked],
             "asked": [place[id(one)] for waiting in self._asked.values() for one in waiting],
         }
-        return State(arrays, data)
+        return State({**arrays, "rewards": np.array(rewards, np.float64)}, data)
 
     def restore(self, state: State) -> None:
         """Go on from a state of a method with the same space and settings."""
-        arrays, data = state.arrays, state.data
-        restore_generator(self._rng, data["random"])
-        self.generation = int(data["generation"])
-        nothing = self.space.library.narrow(np.full(arrays["units"].shape, np.nan))
-        designs = DesignBatch(self.space.library, arrays["tokens"], nothing, arrays["lengths"])
-        everyone = self._individuals(designs, arrays["units"])
-        for individual, reward in zip(everyone, arrays["rewards"].tolist(), strict=True):
-            if reward == reward:
-                individual.fitness.values = (reward,)
-        parts: list[list[Any]] = []
-        first = 0
-        for size in data["sizes"]:
-            parts.append(everyone[first : first + size])
-            first += size
-        self._population, self._generations = parts[0], deque(parts[1:])
-        self._unasked = [everyone[number] for number in data["unasked"]]
-        asked = [everyone[number] for number in data["asked"]]
+        tokens, lengths, units, rewards = (
+            state.arrays[key] for key in ("tokens", "lengths", "units", "rewards")
+        )
+        restore_generator(self._rng, state.data["random"])
+        self.generation = int(state.data["generation"])
+        everyone = self._individuals(with_options(self.space, tokens, lengths, units), units, rewards)
+        rest = iter(everyone)
+        self._population, *more = ([*islice(rest, size)] for size in state.data["sizes"])
+        self._generations = deque(more)
+        self._unasked = [everyone[number] for number in state.data["unasked"]]
         self._asked = {}
-        if asked:
-            keys = self._designs(asked)[0].keys()
-            for key, individual in zip(keys, asked, strict=True):
-                self._asked.setdefault(key, deque()).append(individual)
-
-
-def _crossed(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """An operator of DEAP for lists, which needs two tokens at least."""
-
-    def mate(first: Any, second: Any) -> Any:
-        return operator(first, second) if min(len(first), len(second)) >= 2 else (first, second)
-
-    return mate
-
-
-def _stretch_changer(new: Callable[[int], list[_Node]], s: GPSettings, fixed: bool) -> Callable[[Any], Any]:
-    """Mutation of a sequence: some tokens in a row, as many as a new subtree is deep, are replaced by others."""
-
-    def change(individual: Any) -> Any:
-        begin = random.randrange(len(individual)) if individual else 0
-        old = random.randint(s.min_depth + fixed, s.max_depth + 1)
-        old = min(old, len(individual) - begin)
-        individual[begin : begin + old] = new(old if fixed else random.randint(s.min_depth, s.max_depth + 1))
-        return (individual,)
-
-    return change
+        self._hand_out([everyone[number] for number in state.data["asked"]])

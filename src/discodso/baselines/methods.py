@@ -21,7 +21,6 @@ METHODS: dict[str, MethodSettings] = {
     "gp": GPSettings(),
     "bo": BOSettings(),
 }
-_PAPER_NAMES = {"bfgs": "BFGS", "anneal": "anneal", "evo": "evo"}
 
 
 def method_kind(settings: Any) -> str | None:
@@ -52,6 +51,6 @@ def paper_methods(
     sources: list[tuple[str, DisCoSettings | GPSettings]] = [("RL", disco), ("GP", genetic)]
     for family, skeletons in sources:
         for inner in INNER:
-            name = f"Decoupled-{family}-{_PAPER_NAMES[inner]}"
+            name = f"Decoupled-{family}-{'BFGS' if inner == 'bfgs' else inner}"
             found[name] = DecoupledSettings(skeletons, inner, inner_calls=inner_calls, reach=reach)
     return {**found, "BO": BOSettings(reach=reach), "GP": genetic, "Random": RandomSettings(batch_size=100)}

@@ -6,13 +6,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
 from discodso.cli.output import print_lines
 
-ExecutorName = Annotated[str, typer.Option(help="processes, dask or ray: where the runs go.")]
-Address = Annotated[str | None, typer.Option(help="Of a Dask scheduler or a Ray cluster.")]
-bench = typer.Typer(no_args_is_help=True, help="The experiments of the paper.")
+ExecutorName = Annotated[str, Option(help="processes, dask or ray: where the runs go.")]
+Address = Annotated[str | None, Option(help="Of a Dask scheduler or a Ray cluster.")]
+bench = Typer(no_args_is_help=True, help="The experiments of the paper.")
 
 
 class ScaleName(StrEnum):
@@ -25,15 +25,15 @@ class ScaleName(StrEnum):
 
 def reproduce(
     name: Annotated[
-        str | None, typer.Argument(help="An artefact, or all; without it their names are listed.")
+        str | None, Argument(help="An artefact, or all; without it their names are listed.")
     ] = None,
     scale: Annotated[
-        ScaleName, typer.Option(help="smoke takes minutes, small hours, full the protocol of the paper.")
+        ScaleName, Option(help="smoke takes minutes, small hours, full the protocol of the paper.")
     ] = ScaleName.smoke,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for runs and artefacts; reproduction/SCALE by default.")
+        Path | None, Option(help="Folder for runs and artefacts; reproduction/SCALE by default.")
     ] = None,
-    workers: Annotated[int, typer.Option(help="Runs at the same time.")] = 2,
+    workers: Annotated[int, Option(help="Runs at the same time.")] = 2,
     executor: ExecutorName = "processes",
     address: Address = None,
 ) -> None:
@@ -44,9 +44,8 @@ def reproduce(
     from discodso.reproduce.scales import SCALES
 
     if name is None:
-        for key, artefact in ARTEFACTS.items():
-            print(f"{key:16} {artefact.shows}")
-        print(f"{'all':16} all of them")
+        shown = {**{key: artefact.shows for key, artefact in ARTEFACTS.items()}, "all": "all of them"}
+        print("\n".join(f"{key:16} {words}" for key, words in shown.items()))
         return
     require_one_of("NAME", name, (*ARTEFACTS, "all"))
     folder = (Path("reproduction") / scale.value if out is None else out).resolve()
@@ -57,18 +56,18 @@ def reproduce(
 
 @bench.command("regression")
 def bench_regression(
-    problems: Annotated[str, typer.Option(help="'all', or names separated by commas.")] = "all",
-    budget: Annotated[int, typer.Option(help="Objective calls for each run.")] = 1_000_000,
-    seeds: Annotated[int, typer.Option(help="Runs for each problem.")] = 1,
-    preset: Annotated[str, typer.Option(help="paper, or default for the stronger search.")] = "paper",
-    variant: Annotated[str, typer.Option(help="Data variant, A or B (drops targets of 100 and more).")] = "A",
-    checkpoint: Annotated[list[int], typer.Option(help="Also report at so many calls.")] = [],  # noqa: B006
-    workers: Annotated[int, typer.Option(help="Processes.")] = 2,
+    problems: Annotated[str, Option(help="'all', or names separated by commas.")] = "all",
+    budget: Annotated[int, Option(help="Objective calls for each run.")] = 1_000_000,
+    seeds: Annotated[int, Option(help="Runs for each problem.")] = 1,
+    preset: Annotated[str, Option(help="paper, or default for the stronger search.")] = "paper",
+    variant: Annotated[str, Option(help="Data variant, A or B (drops targets of 100 and more).")] = "A",
+    checkpoint: Annotated[list[int], Option(help="Also report at so many calls.")] = [],  # noqa: B006
+    workers: Annotated[int, Option(help="Processes.")] = 2,
     executor: ExecutorName = "processes",
     address: Address = None,
-    out: Annotated[
-        Path, typer.Option(help="Folder for the runs; those that it has are not repeated.")
-    ] = Path("regression-runs"),
+    out: Annotated[Path, Option(help="Folder for the runs; those that it has are not repeated.")] = Path(
+        "regression-runs"
+    ),
 ) -> None:
     """The paper's regression experiment, with its settings or the default ones; go on by the same command."""
     from discodso.base.checks import require_integer, require_one_of
@@ -87,8 +86,7 @@ def bench_regression(
     with _executor(executor, workers, address) as where:
         for calls in sorted({*checkpoint, budget}):  # the runs go on from one to the next
             table = regression_runs.bench(names, seeds, calls, data, search, out.resolve(), where, _say)
-            print(f"\n{calls} calls, variant {variant}, {seeds} seed(s)\n")
-            print(table)
+            print(f"\n{calls} calls, variant {variant}, {seeds} seed(s)\n\n{table}")
 
 
 def _executor(kind: str, workers: int, address: str | None) -> Any:
@@ -103,6 +101,4 @@ def _executor(kind: str, workers: int, address: str | None) -> Any:
 
 def _say(line: str) -> None:
     """Print a line about an experiment that goes on."""
-    from rich.console import Console
-
-    print_lines(Console(stderr=True), [line])
+    print_lines([line], error=True)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any, NoReturn, TextIO, cast
 
-import typer
+from typer import Exit, Option, Typer
 
 from discodso.base.errors import DiscodsoError
 from discodso.base.streams import Forgiving, discard
 from discodso.base.version import __version__
-from discodso.cli import experiments, play, reporting, running, show, tools
+from discodso.cli import experiments, play, reporting, running, tools
 from discodso.cli.output import EXIT_ERROR, EXIT_INTERRUPTED
 
-app = typer.Typer(
+app = Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Optimise designs that are part structure, part numbers.",
@@ -25,30 +26,24 @@ app = typer.Typer(
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"discodso {__version__}")
-        raise typer.Exit
+        raise Exit
 
 
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Optimise designs that are part structure, part numbers."""
 
 
 app.add_typer(running.run, name="run")
-app.command()(running.fit)
-app.command()(running.policy)
-app.command()(play.play)
-app.command()(running.resume)
-app.command()(show.show)
-app.command()(reporting.report)
-app.command()(reporting.compare)
-app.command()(tools.init)
-app.command()(tools.check)
-app.command()(tools.doctor)
-app.command()(experiments.reproduce)
+_commands: list[Callable[..., None]] = [running.fit, running.policy, play.play, running.resume]
+_commands += [reporting.show, reporting.report, reporting.compare, tools.init, tools.check, tools.doctor]
+_commands += [experiments.reproduce]
+for _command in _commands:
+    app.command()(_command)
 app.add_typer(experiments.bench, name="bench")
 
 
@@ -75,17 +70,15 @@ def main(arguments: list[str] | None = None) -> Any:
 def _run(arguments: list[str] | None) -> Any:
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _say_warning
+            warnings.showwarning = _say
             return app(arguments, prog_name="discodso")
-    except DiscodsoError as error:
-        _fail(str(error))
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:
         sys.exit(EXIT_ERROR)
     except MemoryError as error:
         _fail(f"there is not enough memory; smaller batches, designs or tables need less ({error})")
-    except OSError as error:
+    except (DiscodsoError, OSError) as error:
         _fail(str(error))
 
 
@@ -103,12 +96,12 @@ def _flush_output() -> None:
 
 
 def _fail(words: str) -> NoReturn:
-    print(f"discodso: {' '.join(words.split())}", file=sys.stderr)
+    _say(words)
     sys.exit(EXIT_ERROR)
 
 
-def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """A warning is a line as well, without the place in the code and without colours."""
+def _say(message: Warning | str, *_: object, **__: object) -> None:
+    """Tell an error or a warning in one line, without the place in the code and without colours."""
     words = re.sub(r"\x1b\[[0-9;]*m", "", str(message))
     print(f"discodso: {' '.join(words.split())}", file=sys.stderr)
 

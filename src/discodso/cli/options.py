@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, get_origin, get_type_hints
 
@@ -84,19 +85,13 @@ def _parameters(
         if known.command == "":
             continue
         words = [] if known.command is None else [f"--{known.command}"]
-        is_argument = each.name in arguments
-        marked = typer.Argument(help=known.help) if is_argument else typer.Option(*words, help=known.help)
+        kind: Any = typer.Argument if each.name in arguments else partial(typer.Option, *words)
         hint: Any = hints[each.name]
         if known.read is not None or get_origin(hint) is tuple:
             hint = list[str]
-        found.append(
-            inspect.Parameter(
-                each.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=defaults.get(each.name, _default(each)),
-                annotation=Annotated[hint, marked],
-            )
-        )
+        about: Any = {"annotation": Annotated[hint, kind(help=known.help)]}
+        default = defaults.get(each.name, _default(each))
+        found.append(inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, **about))
     return found
 
 

@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+from typer import Exit
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from discodso.cli.options import Watching
@@ -48,15 +47,11 @@ def callbacks_for(watching: Watching) -> list[Any]:
     return chosen
 
 
-def introduce(lines: Sequence[Any]) -> None:
-    """Show what a kind of task has to say before its search begins."""
+def print_lines(lines: Sequence[Any], *, error: bool = False) -> None:
+    """Print text and tables of Rich, on standard error if asked to; a line of text is never broken."""
     from rich.console import Console
 
-    print_lines(Console(stderr=True), lines)
-
-
-def print_lines(console: Console, lines: Sequence[Any]) -> None:
-    """Print text and tables of Rich; a line of text is never broken."""
+    console = Console(stderr=error)
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=isinstance(line, str))
 
@@ -71,18 +66,15 @@ def show_outcome(kind: Kind, outcome: Outcome, as_json: bool, out: Path | None) 
         print(json_text(outcome.result.to_dict() if kind.data is None else kind.data(outcome)))
         return
     if out is not None and kind.last:
-        print_lines(Console(stderr=True), [f"all of it is in {out}"])
-    console = Console()
-    print_lines(console, _lines(outcome) if kind.lines is None else kind.lines(outcome, console.width))
+        print_lines([f"all of it is in {out}"], error=True)
+    print_lines(_lines(outcome) if kind.lines is None else kind.lines(outcome, Console().width))
 
 
 def _lines(outcome: Outcome) -> list[Any]:
     """The best designs and the counts of a run."""
     result = outcome.result
-    last = (
-        f"{result.calls} objective calls, {result.failure_count} failed, {result.seconds:.1f} s: "
-        f"{result.sentence}"
-    )
+    counts = f"{result.calls} objective calls, {result.failure_count} failed"
+    last = f"{counts}, {result.seconds:.1f} s: {result.sentence}"
     if result.best is None:
         return ["No evaluation succeeded.", last]
     best = f"best reward {result.best.reward_text('.6f')} at call {result.best.call}"
@@ -106,10 +98,10 @@ def leave(outcome: Outcome) -> None:
 
     result = outcome.result
     if result.stop is StopReason.INTERRUPTED:
-        raise typer.Exit(EXIT_INTERRUPTED)
+        raise Exit(EXIT_INTERRUPTED)
     broken = (StopReason.TRAINING, StopReason.DEAD_END, StopReason.EXECUTOR)
     if result.stop in broken or (result.best is None and outcome.found is None):
-        raise typer.Exit(EXIT_ERROR)
+        raise Exit(EXIT_ERROR)
 
 
 def shortened(text: str, width: int) -> str:

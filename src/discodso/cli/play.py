@@ -6,23 +6,21 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from discodso.cli.options import AsJson
 from discodso.cli.output import json_text
 
 
 def play(
-    policy: Annotated[
-        Path, typer.Argument(help="JSON file of a policy, such as the policy.json of a search.")
-    ],
+    policy: Annotated[Path, Argument(help="JSON file of a policy, such as the policy.json of a search.")],
     environment: Annotated[
-        str | None, typer.Option("--env", help="Id of the environment; the policy's own by default.")
+        str | None, Option("--env", help="Id of the environment; the policy's own by default.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="For reset.")] = 0,
-    episodes: Annotated[int, typer.Option(help="Episodes to play, from this seed on.")] = 1,
-    render: Annotated[bool, typer.Option("--render", help="Record the first episode as a film.")] = False,
-    out: Annotated[Path | None, typer.Option(help="The film, .gif or .mp4; FILE.gif by default.")] = None,
+    seed: Annotated[int, Option(help="For reset.")] = 0,
+    episodes: Annotated[int, Option(help="Episodes to play, from this seed on.")] = 1,
+    render: Annotated[bool, Option("--render", help="Record the first episode as a film.")] = False,
+    out: Annotated[Path | None, Option(help="The film, .gif or .mp4; FILE.gif by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Play episodes with a policy, and record one."""

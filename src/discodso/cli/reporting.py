@@ -1,4 +1,4 @@
-"""The commands that make something to look at: report, compare."""
+"""The commands that look at runs: show, report, compare."""
 
 from __future__ import annotations
 
@@ -6,32 +6,84 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from discodso.cli.options import AsJson
-from discodso.cli.output import json_text, print_lines
+from discodso.cli.output import best_table, json_text, print_lines, shortened
 
 if TYPE_CHECKING:
     from discodso.report.comparison import Comparison
+    from discodso.report.folders import RunRecord
 
-Folders = Annotated[list[Path], typer.Argument(help="Folders of runs, each the --out of one.")]
+Folders = Annotated[list[Path], Argument(help="Folders of runs, each the --out of one.")]
+
+
+def as_data(run: RunRecord) -> dict[str, Any]:
+    """How a run stands, for JSON."""
+    from discodso.run.folder import first_failures
+
+    ended = run.status == "ended"
+    kind = run.kind
+    return {
+        "folder": str(run.path),
+        "task": run.settings.get("task"),
+        "budget": run.budget,
+        "status": run.status,
+        "stop": run.top.get("stop") if ended else None,
+        "stop_sentence": run.top.get("stop_sentence") if ended else None,
+        "batches": len(run.history),
+        "last": run.history[-1].to_dict() if run.history else None,
+        "top": [scored.to_dict() for scored in run.designs],
+        **({} if kind.summary is None else {kind.name: kind.summary(run.ending)[0]}),
+        "failures": first_failures(run.top),
+    }
+
+
+def show(folder: Annotated[Path, Argument(help="Folder of a run.")], as_json: AsJson = False) -> None:
+    """Print what a run has found and how it stands, also while it runs."""
+    from discodso.report.folders import read_run
+
+    run = read_run(folder)
+    if as_json:
+        print(json_text(as_data(run)))
+    else:
+        print_lines(_lines(run))
+
+
+def _lines(run: RunRecord) -> list[Any]:
+    from discodso.run.folder import first_failures
+
+    lines: list[Any] = [f"{run.path}: {run.title}"]
+    if run.history:
+        last = run.history[-1]
+        best = "none" if last.best is None else f"{last.best:.6g}"
+        spent = f"{last.calls} of {run.budget} objective calls in {last.seconds:.1f} s"
+        lines.append(f"{spent}, {last.failures} failed, best reward {best}")
+    else:
+        lines.append("no batch has been evaluated yet")
+    if run.designs:
+        lines.append(best_table(run.designs, lambda design: shortened(str(design), 200)))
+    if run.kind.summary is not None and (found := run.kind.summary(run.ending)[1]):
+        lines.append(found)
+    for failure in first_failures(run.top)[:1]:
+        lines.append(f"the first failure: the objective {failure['reason']}")
+    states = {"running": "it is running", "ended": f"it has ended: {run.top.get('stop_sentence')}"}
+    stopped = f"it is not running and has not ended; go on with it by `discodso resume {run.path}`"
+    return [*lines, states.get(run.status, stopped)]
 
 
 def report(
     folders: Folders,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="HTML file to write; report.html, in the folder if it is a single one, by default."
-        ),
+        Option(help="HTML file to write; report.html, in the folder if it is a single one, by default."),
     ] = None,
-    figures: Annotated[
-        Path | None, typer.Option(help="Folder for the same plots as figures for papers.")
-    ] = None,
-    figure_format: Annotated[str, typer.Option(help="Of these figures: pdf, svg or png.")] = "pdf",
+    figures: Annotated[Path | None, Option(help="Folder for the same plots as figures for papers.")] = None,
+    figure_format: Annotated[str, Option(help="Of these figures: pdf, svg or png.")] = "pdf",
     live: Annotated[
-        bool, typer.Option("--live", help="Serve it on this machine while a run goes on, until it ends.")
+        bool, Option("--live", help="Serve it on this machine while a run goes on, until it ends.")
     ] = False,
-    port: Annotated[int, typer.Option(help="For --live; 0 for any free one.")] = 0,
+    port: Annotated[int, Option(help="For --live; 0 for any free one.")] = 0,
 ) -> None:
     """Write one HTML file that shows all of some runs: seeds, methods and tasks are put in order."""
     from discodso.base.checks import require_one_of
@@ -52,12 +104,11 @@ def report(
 def compare(
     folders: Folders,
     at: Annotated[
-        int | None,
-        typer.Option(help="Objective calls to compare at; as many as all runs have made by default."),
+        int | None, Option(help="Objective calls to compare at; as many as all runs have made by default.")
     ] = None,
-    csv: Annotated[Path | None, typer.Option(help="CSV file to write.")] = None,
+    csv: Annotated[Path | None, Option(help="CSV file to write.")] = None,
     figure: Annotated[
-        Path | None, typer.Option(help="Best reward against calls to write, .svg, .pdf or .png.")
+        Path | None, Option(help="Best reward against calls to write, .svg, .pdf or .png.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -94,27 +145,21 @@ def compare(
 
 
 def _show_comparison(title: str, found: Comparison) -> None:
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     columns = ("method", "runs", "mean", "± error", "95 %", "IQ mean", "95 %")
     table = Table(*columns, title=escape(title), title_justify="left")
     for label, summary in zip(found.labels, found.summaries, strict=True):
-        table.add_row(
-            escape(label),
-            str(summary.runs),
-            f"{summary.mean:.5g}",
-            "-" if summary.standard_error is None else f"{summary.standard_error:.2g}",
-            _interval(summary.mean_interval),
-            f"{summary.interquartile_mean:.5g}",
-            _interval(summary.interquartile_interval),
-        )
+        error = "-" if summary.standard_error is None else f"{summary.standard_error:.2g}"
+        mean = str(summary.runs), f"{summary.mean:.5g}", error, _interval(summary.mean_interval)
+        quartiles = f"{summary.interquartile_mean:.5g}", _interval(summary.interquartile_interval)
+        table.add_row(escape(label), *mean, *quartiles)
     lines: list[Any] = [table]
     for pair in found.improvements:
-        ends = "" if pair.interval is None else f" [{_interval(pair.interval)}]"
-        lines.append(f"P({pair.first} > {pair.second}) = {pair.probability:.3f}{ends}")
-    print_lines(Console(), [*lines, f"best rewards after {found.calls} objective calls"])
+        ends = "" if pair["interval"] is None else f" [{_interval(pair['interval'])}]"
+        lines.append(f"P({pair['first']} > {pair['second']}) = {pair['probability']:.3f}{ends}")
+    print_lines([*lines, f"best rewards after {found.calls} objective calls"])
 
 
 def _interval(ends: tuple[float, float] | None) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 from typer.core import TyperGroup
 
 from discodso.cli.options import Search, Starting, Watching, command
-from discodso.cli.output import callbacks_for, introduce, leave, show_outcome
+from discodso.cli.output import callbacks_for, leave, print_lines, show_outcome
 from discodso.run.plan import Plan
 from discodso.tasks.bitstring_options import BitstringOptions
 from discodso.tasks.policies.options import BUDGET, PolicyOptions
@@ -31,7 +32,7 @@ class TaskOrFile(TyperGroup):
         formatter.write_usage(ctx.command_path, "SETTINGS.toml [OPTIONS] | TASK [OPTIONS]")
 
 
-run = typer.Typer(
+run = Typer(
     cls=TaskOrFile,
     no_args_is_help=True,
     help="Search: `run settings.toml` does what a settings file says (`discodso init` writes one), "
@@ -42,9 +43,7 @@ run = typer.Typer(
 @run.command("file", hidden=True)
 @command(Starting, Watching)
 def run_file(
-    starting: Starting,
-    watching: Watching,
-    settings: Annotated[Path, typer.Argument(help="Settings file, TOML.")],
+    starting: Starting, watching: Watching, settings: Annotated[Path, Argument(help="Settings file, TOML.")]
 ) -> None:
     """Do what a settings file says."""
     from discodso.run.settings import read
@@ -65,7 +64,7 @@ def fit(
     plan: Plan,
     search: Search,
     watching: Watching,
-    plot: Annotated[Path | None, typer.Option(help="Picture of fit and front to write, PNG or SVG.")] = None,
+    plot: Annotated[Path | None, Option(help="Picture of fit and front to write, PNG or SVG.")] = None,
 ) -> None:
     """Find an equation for a column of a table."""
     if plot is not None:
@@ -83,8 +82,7 @@ def policy(
     search: Search,
     watching: Watching,
     start_from: Annotated[
-        list[Path],
-        typer.Option(help="Folder of an earlier run, whose best trees come first; may be given again."),
+        list[Path], Option(help="Folder of an earlier run, whose best trees come first; may be given again.")
     ] = [],  # noqa: B006
 ) -> None:
     """Find a decision tree that acts well in a Gymnasium environment, and score it on 1000 fresh seeds."""
@@ -100,11 +98,10 @@ def policy(
 @command(Watching)
 def resume(
     watching: Watching,
-    folder: Annotated[Path, typer.Argument(help="Folder of the run, its --out.")],
-    budget: Annotated[int | None, typer.Option(help="Objective calls in all, if more than before.")] = None,
+    folder: Annotated[Path, Argument(help="Folder of the run, its --out.")],
+    budget: Annotated[int | None, Option(help="Objective calls in all, if more than before.")] = None,
     time_limit: Annotated[
-        float | None,
-        typer.Option(help="Seconds in all, those before included, if another limit than before."),
+        float | None, Option(help="Seconds in all, those before included, if another limit than before.")
     ] = None,
 ) -> None:
     """Go on with a run, exactly as if it had never stopped."""
@@ -131,13 +128,8 @@ def _start(
 ) -> None:
     from discodso.run.start import start
 
-    outcome = start(
-        settings,
-        out=out,
-        resume=resume,
-        callback=callbacks_for(watching),
-        introduce=None if watching.as_json else introduce,
-    )
+    introduce = None if watching.as_json else partial(print_lines, error=True)
+    outcome = start(settings, out=out, resume=resume, callback=callbacks_for(watching), introduce=introduce)
     show_outcome(settings.kind, outcome, watching.as_json, out)
     if plot is not None:  # last, so that a picture that cannot be written costs nothing
         from discodso.tasks.regression.kind import draw

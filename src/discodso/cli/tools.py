@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Exit, Option
 
 from discodso.base.version import __version__
 from discodso.cli.options import AsJson
@@ -17,8 +18,8 @@ from discodso.cli.output import EXIT_ERROR
 
 
 def init(
-    kind: Annotated[str, typer.Argument(help="What to search for: regression, policy, bitstring or custom.")],
-    path: Annotated[Path, typer.Argument(help="File to write; one that exists is left alone.")] = Path(
+    kind: Annotated[str, Argument(help="What to search for: regression, policy, bitstring or custom.")],
+    path: Annotated[Path, Argument(help="File to write; one that exists is left alone.")] = Path(
         "settings.toml"
     ),
 ) -> None:
@@ -41,9 +42,9 @@ def init(
 
 
 def check(
-    task: Annotated[str, typer.Argument(help="module:attribute, a Task or a function that returns one.")],
-    designs: Annotated[int, typer.Option(help="Designs to try the objective on.")] = 20,
-    seed: Annotated[int, typer.Option(help="Of these designs.")] = 0,
+    task: Annotated[str, Argument(help="module:attribute, a Task or a function that returns one.")],
+    designs: Annotated[int, Option(help="Designs to try the objective on.")] = 20,
+    seed: Annotated[int, Option(help="Of these designs.")] = 0,
 ) -> None:
     """Try a task of one's own: its rules, its designs, its objective."""
     from discodso.base.checks import require_integer
@@ -57,7 +58,7 @@ def check(
         check_task(found, designs=designs, seed=seed)
     except AssertionError as error:
         typer.echo(f"discodso: {task}: {' '.join(str(error).split())}", err=True)
-        raise typer.Exit(EXIT_ERROR) from None
+        raise Exit(EXIT_ERROR) from None
     print(f"{task} is a sound task: its rules and its objective were tried on {designs} designs")
 
 
@@ -94,7 +95,7 @@ def doctor(as_json: AsJson = False) -> None:
             state = extra["version"] or f'not installed; pip install "discodso[{name}]" would give'
             print(f"  {name:14} {state}: {extra['gives']}")
     if missing:
-        raise typer.Exit(EXIT_ERROR)
+        raise Exit(EXIT_ERROR)
 
 
 def _version(package: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
@@ -17,16 +17,6 @@ from discodso.report.folders import Group
 
 
 @dataclass(frozen=True)
-class Improvement:
-    """The chance that a run of the first method beats one of the second, with its bootstrap interval."""
-
-    first: str
-    second: str
-    probability: float
-    interval: tuple[float, float] | None
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Methods on one task.
 
@@ -34,14 +24,15 @@ class Comparison:
         calls: objective calls at which they are compared: as many as every run has made.
         labels, scores: of the methods; the best reward of each of their runs after that many calls.
         summaries: of the scores.
-        improvements: for every pair.
+        improvements: for every pair "first" and "second" the "probability" that a run of the first method beats
+            one of the second, with its bootstrap "interval".
     """
 
     calls: int
     labels: tuple[str, ...]
     scores: tuple[tuple[float, ...], ...]
     summaries: tuple[Summary, ...]
-    improvements: tuple[Improvement, ...]
+    improvements: tuple[dict[str, Any], ...]
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -49,30 +40,19 @@ class Comparison:
             {"label": label, "scores": list(scores), **summary.to_dict()}
             for label, scores, summary in zip(self.labels, self.scores, self.summaries, strict=True)
         ]
-        pairs = [asdict(improvement) for improvement in self.improvements]
-        return {"calls": self.calls, "methods": methods, "improvements": pairs}
+        return {"calls": self.calls, "methods": methods, "improvements": self.improvements}
 
     def to_csv(self) -> str:
         """One line for each method."""
-        pairs = {(i.first, i.second): i.probability for i in self.improvements}
-        others = [f"probability of improvement over {label}" for label in self.labels]
-        rows = [
-            (
-                label,
-                self.calls,
-                summary.runs,
-                summary.mean,
-                summary.standard_error,
-                *(summary.mean_interval or (None, None)),
-                summary.interquartile_mean,
-                *(summary.interquartile_interval or (None, None)),
-                summary.worst,
-                summary.best,
-                *(pairs.get((label, other)) for other in self.labels),
-            )
-            for label, summary in zip(self.labels, self.summaries, strict=True)
-        ]
-        return csv_text((*_CSV_COLUMNS.split("|"), *others), rows)
+        pairs = {(pair["first"], pair["second"]): pair["probability"] for pair in self.improvements}
+        rows = []
+        for label, s in zip(self.labels, self.summaries, strict=True):
+            mean = s.runs, s.mean, s.standard_error, *(s.mean_interval or (None, None))
+            quartiles = s.interquartile_mean, *(s.interquartile_interval or (None, None))
+            others = (pairs.get((label, other)) for other in self.labels)
+            rows.append((label, self.calls, *mean, *quartiles, s.worst, s.best, *others))
+        over = (f"probability of improvement over {label}" for label in self.labels)
+        return csv_text((*_CSV_COLUMNS.split("|"), *over), rows)
 
 
 _CSV_COLUMNS = (
@@ -113,8 +93,8 @@ def compare(groups: Sequence[Group], at: int | None = None) -> Comparison:
             )
         scores.append(tuple(found.tolist()))
     labels = tuple(group.label for group, _ in kept)
-    pairs = [
-        Improvement(first, second, probability_of_improvement(own, other), improvement_interval(own, other))
-        for (first, own), (second, other) in permutations(zip(labels, scores, strict=True), 2)
-    ]
+    pairs = []
+    for (first, one), (second, other) in permutations(zip(labels, scores, strict=True), 2):
+        chance, interval = probability_of_improvement(one, other), improvement_interval(one, other)
+        pairs.append({"first": first, "second": second, "probability": chance, "interval": interval})
     return Comparison(calls, labels, tuple(scores), tuple(Summary.of(s) for s in scores), tuple(pairs))

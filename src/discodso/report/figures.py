@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -83,10 +82,12 @@ class Plot:
         return self._bytes("png")
 
     def _bytes(self, kind: str) -> bytes:
+        from matplotlib import rc_context
+
         content = io.BytesIO()
         # The same figure gives the same bytes: no date.
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
-        with _style(), warnings.catch_warnings():
+        with rc_context(_STYLE), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph")  # an emoji that the font has not is drawn as a box
             self.figure.savefig(content, format=kind, dpi=_DPI, metadata=metadata)
         return content.getvalue()
@@ -97,17 +98,15 @@ def learning(curves: Sequence[Curve], title: str = "") -> Plot:
 
     def draw(axes: Axes) -> None:
         for number, curve in enumerate(curves):
-            colour = _colour(number)
-            several = len(curve.runs) > 1
+            look, several = _look(number), len(curve.runs) > 1
             if several and len(curves) == 1:
                 for run in curve.runs:
-                    axes.step(curve.calls, run, where="post", color=colour, linewidth=0.6, alpha=0.4)
+                    axes.step(curve.calls, run, where="post", color=look["color"], linewidth=0.6, alpha=0.4)
             if curve.low is not None and curve.high is not None:
-                band: Any = {"step": "post", "color": colour, "alpha": 0.18, "linewidth": 0}
+                band: Any = {"step": "post", "color": look["color"], "alpha": 0.18, "linewidth": 0}
                 axes.fill_between(curve.calls, curve.low, curve.high, **band)
             label = _plain(curve.label + (f" ({len(curve.runs)} runs)" if several else ""))
-            line: Any = {"color": colour, "linestyle": _dashes(number), "label": label}
-            axes.step(curve.calls, curve.mean, where="post", **line)
+            axes.step(curve.calls, curve.mean, where="post", label=label, **look)
         axes.set(xlabel="objective calls", ylabel="best reward")
         if len(curves) > 1 or any(len(curve.runs) > 1 for curve in curves):
             _legend(axes)
@@ -120,8 +119,8 @@ def lines(given: Lines, ylabel: str, title: str = "") -> Plot:
 
     def draw(axes: Axes) -> None:
         for number, (name, values) in enumerate(zip(given.names, given.values, strict=True)):
-            colour = REST if name == "all others" else _colour(number)
-            axes.plot(given.calls, values, label=_plain(name), color=colour, linestyle=_dashes(number))
+            look = {**_look(number), **({"color": REST} if name == "all others" else {})}
+            axes.plot(given.calls, values, label=_plain(name), **look)
         for number, calls in enumerate(given.restarts):
             label = "a fresh start" if number == 0 else None
             axes.axvline(calls, color=REST, linewidth=0.8, linestyle=":", label=label)
@@ -136,21 +135,19 @@ def values(given: Mapping[str, Lines], title: str = "") -> Plot:
     columns = min(3, max(1, len(given)))
     rows = -(-max(1, len(given)) // columns)
 
-    def draw(axes: Axes, name: str, quantiles: Lines, lowest: bool) -> None:
+    def draw(axes: Axes, number: int, name: str, quantiles: Lines) -> None:
         axes.set_title(_plain(name), fontsize=9)
         low, quarter, median, three, high = quantiles.values
         axes.fill_between(quantiles.calls, low, high, color=COLOURS[0], alpha=0.15, linewidth=0)
         axes.fill_between(quantiles.calls, quarter, three, color=COLOURS[0], alpha=0.3, linewidth=0)
         axes.plot(quantiles.calls, median, color=COLOURS[0])
-        if low[np.isfinite(low)].min(initial=np.inf) > 0 and _decades(quantiles.values) > 2:
+        known = quantiles.values[np.isfinite(quantiles.values)]
+        if known.min(initial=np.inf) > 0 and known.max(initial=0.0) > 100 * known.min(initial=np.inf):
             axes.set_yscale("log")
-        if lowest:
+        if number + columns >= len(given):  # nothing is below
             axes.set_xlabel("objective calls")
 
-    drawn = [
-        partial(draw, name=name, quantiles=quantiles, lowest=number + columns >= len(given))
-        for number, (name, quantiles) in enumerate(given.items())
-    ]
+    drawn = [partial(draw, number=n, name=name, quantiles=own) for n, (name, own) in enumerate(given.items())]
     size = max(SIZE[0], 2.5 * columns), max(SIZE[1], 2.0 * rows)
     return _plot(title, *drawn, size=size, columns=columns)
 
@@ -204,24 +201,14 @@ def _draw_fit(axes: Axes, given: ArrayLike, predicted: ArrayLike, target: str) -
 # ------------------------------------------------------------------------------------------------ parts
 
 
-@contextmanager
-def _style() -> Iterator[None]:
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
-        yield
-
-
 def _plot(
-    title: str,
-    *panels: Callable[[Axes], None],
-    size: tuple[float, float] = SIZE,
-    columns: int | None = None,
+    title: str, *panels: Callable[[Axes], None], size: tuple[float, float] = SIZE, columns: int | None = None
 ) -> Plot:
     """A figure of panels, each drawn by a function; side by side unless there are fewer columns."""
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with _style():
+    with rc_context(_STYLE):
         figure = Figure(figsize=size, layout="constrained")
         if title:
             figure.suptitle(_plain(title), fontsize=10)
@@ -241,15 +228,7 @@ def _plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _colour(number: int) -> str:
-    return COLOURS[number % len(COLOURS)]
-
-
-def _dashes(number: int) -> str:
-    return DASHES[number // len(COLOURS) % len(DASHES)]
-
-
-def _decades(numbers: ArrayLike) -> float:
-    found = np.asarray(numbers, float)
-    found = found[np.isfinite(found) & (found > 0)]
-    return float(np.log10(found.max() / found.min())) if len(found) else 0.0
+def _look(number: int) -> dict[str, Any]:
+    """Colour and dashes of one of several lines."""
+    dashes = DASHES[number // len(COLOURS) % len(DASHES)]
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}

@@ -5,10 +5,12 @@ Only files are read; nothing of a folder is imported or executed. A folder may b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from discodso.base.files import read_object
 from discodso.run.curves import Curve, Lines, Track, batch_rewards, lengths, proposer_shares, token_shares
@@ -121,12 +123,7 @@ class Group:
     @property
     def leading(self) -> RunRecord:
         """The run with the best reward."""
-
-        def best(run: RunRecord) -> float:
-            track = run.track
-            return float(track.best[-1]) if len(track.best) else float("-inf")
-
-        return max(self.runs, key=best)
+        return max(self.runs, key=lambda run: float(run.track.best[-1:].max(initial=-np.inf)))
 
 
 def read_run(path: Path) -> RunRecord:
@@ -161,28 +158,27 @@ def _kind(path: Path, settings: Mapping[str, Any]) -> Kind:
 
 def by_task(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
     """Runs by the title of their task, in the order that they were given."""
+    return _grouped(runs, lambda run: run.title)
+
+
+def _grouped(runs: Sequence[RunRecord], key: Callable[[RunRecord], str]) -> dict[str, list[RunRecord]]:
     found: dict[str, list[RunRecord]] = {}
     for run in runs:
-        found.setdefault(run.title, []).append(run)
+        found.setdefault(key(run), []).append(run)
     return found
 
 
 def by_method(runs: Sequence[RunRecord]) -> list[Group]:
     """Runs of one task in groups that share all settings but seed and limits, named by what sets them apart."""
-    groups: dict[str, list[RunRecord]] = {}
-    for run in runs:
-        groups.setdefault(repr(sorted(_sameness(run).items())), []).append(run)
-    members = list(groups.values())
+    members = list(_grouped(runs, lambda run: repr(sorted(_sameness(run).items()))).values())
     flats = [_sameness(own[0]) for own in members]
     names = [_method_name(own[0]) for own in members]
-    shown = [
-        key
-        for key in dict.fromkeys(key for flat in flats for key in flat)
-        if key not in ("method.kind", "method.preset") and _differs(flats, key)
-    ]
+    keys = dict.fromkeys(key for flat in flats for key in flat if key not in ("method.kind", "method.preset"))
+    # Settings in which the methods that have them disagree; what only one kind has says nothing.
+    telling = [key for key in keys if len({repr(flat[key]) for flat in flats if key in flat}) > 1]
     labels = []
     for flat, name in zip(flats, names, strict=True):
-        own = [f"{key.split('.')[-1]}={flat[key]}" for key in shown if key in flat][:4]
+        own = [f"{key.split('.')[-1]}={flat[key]}" for key in telling if key in flat][:4]
         # A preset is known by its name; only two that differ otherwise need more words.
         labels.append(name if "method.preset" in flat and names.count(name) == 1 else ", ".join([name, *own]))
     return [
@@ -214,12 +210,6 @@ def _flat(tree: Mapping[str, Any], start: str = "") -> dict[str, Any]:
         elif value is not None:
             found[f"{start}{key}"] = value
     return found
-
-
-def _differs(flats: Sequence[Mapping[str, Any]], key: str) -> bool:
-    """Whether the methods that have a setting disagree in it; what only one kind has says nothing."""
-    values = [repr(flat[key]) for flat in flats if key in flat]
-    return len(set(values)) > 1
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import repeat
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,13 @@ _TEXT = 2000  # characters of one text
 
 def page_data(runs: Sequence[RunRecord], live: bool = False) -> dict[str, Any]:
     """What the page of a report needs; `live` if it is to ask for more."""
-    tasks = [
-        _task(f"task-{number}", title, own) for number, (title, own) in enumerate(by_task(runs).items(), 1)
-    ]
+    tasks = []
+    for number, (title, own) in enumerate(by_task(runs).items(), 1):
+        groups, name = by_method(own), f"task-{number}"
+        comparison = _comparison(groups) if len(groups) > 1 else None
+        shown = [_group(f"{name}-{place}", group) for place, group in enumerate(groups, 1)]
+        about = {"id": name, "title": title, "kind": own[0].kind.name}
+        tasks.append({**about, "comparison": comparison, "groups": shown})
     return {
         "title": tasks[0]["title"] if len(tasks) == 1 else f"Searches for {len(tasks)} tasks",
         "version": __version__,
@@ -44,18 +49,6 @@ def page_data(runs: Sequence[RunRecord], live: bool = False) -> dict[str, Any]:
         "live": live,
         "running": any(run.running for run in runs),
         "tasks": tasks,
-    }
-
-
-def _task(name: str, title: str, runs: Sequence[RunRecord]) -> dict[str, Any]:
-    groups = by_method(runs)
-    shown = [_group(f"{name}-{number}", group) for number, group in enumerate(groups, 1)]
-    return {
-        "id": name,
-        "title": title,
-        "kind": runs[0].kind.name,
-        "comparison": _comparison(groups) if len(groups) > 1 else None,
-        "groups": shown,
     }
 
 
@@ -93,8 +86,14 @@ def _group(name: str, group: Group) -> dict[str, Any]:
 
 def _run(run: RunRecord) -> dict[str, Any]:
     last = run.history[-1] if run.history else None
-    sentence = run.top.get("stop_sentence") if run.status == "ended" else None
-    detail = run.top.get("detail")
+    sentence, detail = run.top.get("stop_sentence") if run.status == "ended" else None, run.top.get("detail")
+    repeats = [row.repeats for row in run.history if row.repeats is not None]
+    command = run.environment.get("command")
+    words = [str(word) for word in command] if isinstance(command, list) else []
+    started = ""
+    if words and words[0] not in ("", "-", "-c"):  # else typed into Python, or a notebook
+        started = _cut(shlex.join(words if words[0] == "discodso" else ["python", *words]))
+    again = f"discodso run {quote(str(run.path / 'settings.toml'))} --out {quote(f'{run.path}-again')}"
     return {
         "folder": str(run.path),
         "seed": run.seed,
@@ -106,17 +105,12 @@ def _run(run: RunRecord) -> dict[str, Any]:
         "failures": last.failures if last else 0,
         "seconds": _number(last.seconds, 4) if last else 0,
         "cost": _number(last.cost) if last else None,
-        "repeats": _repeats(run),
+        # The share of proposed designs that were known already, over all batches.
+        "repeats": round(sum(repeats) / len(repeats), 4) if repeats else None,
         "score": _score(run),
-        "started": _command(run),
-        "repeat": _repeat(run),
+        "started": started,
+        "repeat": started if run.task.get("kind") in ("python", None) else again,
     }
-
-
-def _repeats(run: RunRecord) -> float | None:
-    """The share of proposed designs that were known already, over all batches."""
-    known = [row.repeats for row in run.history if row.repeats is not None]
-    return None if not known else round(sum(known) / len(known), 4)
 
 
 def _score(run: RunRecord) -> str | None:
@@ -124,25 +118,10 @@ def _score(run: RunRecord) -> str | None:
     score = run.kind.page(run.ending).get("score")
     if score is not None:
         return str(score)
-    best = run.designs[0] if run.designs and run.history and run.history[-1].confirming else None
-    if best is not None and best.error is not None:
-        return f"± {best.error:.2g}, mean of {best.evaluations} evaluations on fresh seeds"
-    return None
-
-
-def _command(run: RunRecord) -> str:
-    command = run.environment.get("command")
-    words = [str(word) for word in command] if isinstance(command, list) else []
-    if not words or words[0] in ("", "-", "-c"):  # typed into Python, or a notebook
-        return ""
-    return _cut(shlex.join(words if words[0] == "discodso" else ["python", *words]))
-
-
-def _repeat(run: RunRecord) -> str:
-    if run.task.get("kind") not in ("python", None):
-        path = shlex.quote(str(run.path / "settings.toml"))
-        return f"discodso run {path} --out {shlex.quote(str(run.path) + '-again')}"
-    return _command(run)
+    if not run.designs or not run.history or not run.history[-1].confirming or run.designs[0].error is None:
+        return None
+    best = run.designs[0]
+    return f"± {best.error:.2g}, mean of {best.evaluations} evaluations on fresh seeds"
 
 
 def _environment(environment: Mapping[str, Any]) -> list[list[str]]:
@@ -251,14 +230,10 @@ def _failures(group: Group) -> dict[str, Any]:
     listed = []
     for run in group.runs:
         for failure in first_failures(run.top):
-            listed.append(
-                {
-                    "seed": run.seed,
-                    "call": failure.get("call") if isinstance(failure.get("call"), int) else None,
-                    "reason": _cut(str(failure.get("reason")), 300),
-                    "design": _cut(_failed(failure.get("design"), arities_of(run.top)), 300),
-                }
-            )
+            call, reason = failure.get("call"), _cut(str(failure.get("reason")), 300)
+            design = _cut(_failed(failure.get("design"), arities_of(run.top)), 300)
+            call = call if isinstance(call, int) else None
+            listed.append({"seed": run.seed, "call": call, "reason": reason, "design": design})
     reasons = Counter(failure["reason"] for failure in listed)
     return {
         "count": sum(run.history[-1].failures for run in group.runs if run.history),
@@ -279,10 +254,9 @@ def _failed(design: Any, arities: Mapping[str, int] | None) -> str:
 # ------------------------------------------------------------------------------------------------ numbers
 
 
-def _curve(curve: Curve, runs: bool = True) -> dict[str, Any]:
+def _curve(curve: Curve, runs: bool = True) -> Any:
     shown = curve.runs[:10] if runs and len(curve.runs) > 1 else ()
-    found: dict[str, Any] = _rounded({**vars(curve), "count": len(curve.runs), "runs": shown})
-    return found
+    return _rounded({**vars(curve), "count": len(curve.runs), "runs": shown})
 
 
 def _number(value: float | None, digits: int = 6) -> float | int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from discodso.base.files import FileError, write_atomically
@@ -38,39 +38,35 @@ def write_report(folders: Sequence[str | Path], out: str | Path | None = None) -
 
 def write_figures(folders: Sequence[str | Path], out: str | Path, kind: str = "pdf") -> list[Path]:
     """Write the plots of a report as files of Matplotlib into a folder; gives their paths."""
-    written: list[Path] = []
-    place = Path(out)
-
-    def keep(name: str, plot: figures.Plot) -> None:
-        written.append(place / f"{name}.{kind}")
-        plot.save(written[-1])
-
-    runs = [read_run(Path(folder)) for folder in folders]
-    tasks = by_task(runs)
+    plots: dict[str, figures.Plot] = {}
+    tasks = by_task([read_run(Path(folder)) for folder in folders])
     for number, own in enumerate(tasks.values(), 1):
         groups = by_method(own)
         start = f"{number}-" if len(tasks) > 1 else ""
-        keep(f"{start}learning", figures.learning([group.curve for group in groups]))
-        for place_of, group in enumerate(groups, 1):
-            begin = start + (f"{place_of}-" if len(groups) > 1 else "")
-            _keep_run(begin, group.leading, keep)
-    return written
+        plots[f"{start}learning"] = figures.learning([group.curve for group in groups])
+        for place, group in enumerate(groups, 1):
+            begin = start + (f"{place}-" if len(groups) > 1 else "")
+            plots |= {f"{begin}{name}": plot for name, plot in _plots(group.leading)}
+    paths = [Path(out) / f"{name}.{kind}" for name in plots]
+    for path, plot in zip(paths, plots.values(), strict=True):
+        plot.save(path)
+    return paths
 
 
-def _keep_run(begin: str, run: RunRecord, keep: Callable[[str, figures.Plot], None]) -> None:
+def _plots(run: RunRecord) -> Iterator[tuple[str, figures.Plot]]:
+    """The plots of one run by name."""
     for name, lines in run.lines.items():
         if lines.names:
-            keep(f"{begin}{name}", figures.lines(lines, _LABELS[name]))
+            yield name, figures.lines(lines, _LABELS[name])
     if values := token_values(run.history):
-        keep(f"{begin}values", figures.values(values))
+        yield "values", figures.values(values)
     own = run.kind.page(run.ending)
     if "front" in own:
         points = own["front"]["points"]
         complexity, loss, chosen = ([point[key] for point in points] for key in ("x", "y", "chosen"))
-        keep(f"{begin}front", figures.front(complexity, loss, chosen))
-    plot = own.get("best", {}).get("plot")
-    if plot is not None:
-        known = [(a, b) for a, b in zip(plot["given"], plot["predicted"], strict=True) if b is not None]
-        if known:
-            given, predicted = zip(*known, strict=True)
-            keep(f"{begin}fit", figures.fit(given, predicted, str(own["best"]["target"])))
+        yield "front", figures.front(complexity, loss, chosen)
+    plot = own.get("best", {}).get("plot") or {"given": (), "predicted": ()}
+    known = [(a, b) for a, b in zip(plot["given"], plot["predicted"], strict=True) if b is not None]
+    if known:
+        given, predicted = zip(*known, strict=True)
+        yield "fit", figures.fit(given, predicted, str(own["best"]["target"]))

@@ -29,19 +29,15 @@ class Artefact:
     make: Callable[[Scale, Sequence[Record], Path], None]
 
 
-def _no_jobs(scale: Scale) -> list[Job]:
-    return []
-
-
 ARTEFACTS: dict[str, Artefact] = {
-    "landscapes": Artefact("the plot of f1 and f2", _no_jobs, bitstring.landscapes),
+    "landscapes": Artefact("the plot of f1 and f2", lambda scale: [], bitstring.landscapes),
     "bitstring": Artefact("best reward against calls, bitstring", bitstring.jobs, bitstring.figure),
     "bitstring-gaps": Artefact("gap table of the bitstring", bitstring.jobs, bitstring.gaps),
     "curves": Artefact("learning curves of the four environments", trees.jobs, trees.curves),
     "policies": Artefact("table of tree results: mean reward and nodes", trees.jobs, trees.policies),
     "policy-gaps": Artefact("both gap tables of the trees", trees.jobs, trees.gaps),
     "trees": Artefact("the best trees, drawn", trees.jobs, trees.drawn),
-    "seconds": Artefact("time per objective call", _no_jobs, trees.seconds),
+    "seconds": Artefact("time per objective call", lambda scale: [], trees.seconds),
     "efficiency": Artefact("computational efficiency", trees.jobs, trees.efficiency),
     "regression": Artefact(
         "evaluation rewards and calls, and their table", regression.jobs, regression.figure

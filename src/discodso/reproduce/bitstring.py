@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from discodso.reproduce.figures import curve, draw_curves, draw_functions, write_curves
-from discodso.reproduce.jobs import Job, Record, jobs_of, records_of
+from discodso.reproduce.jobs import Job, Record, best_rewards, jobs_of, records_of
 from discodso.reproduce.paper import BITSTRING_CASES, BITSTRING_GAPS, DISCO
 from discodso.reproduce.scales import Scale
 from discodso.reproduce.tables import compared, error, gap, mean, write_rows, write_table
@@ -29,14 +31,10 @@ def landscapes(scale: Scale, records: Sequence[Record], out: Path) -> None:
 
 def jobs(scale: Scale) -> list[Job]:
     """All methods on both landscapes with both weights."""
-    cases = {
-        _case(objective, alpha): (
-            BitstringOptions(length=scale.bits, alpha=alpha, objective=objective),
-            scale.bit_calls,
-        )
-        for objective in _LANDSCAPES
-        for alpha in (0.5, 0.9)
-    }
+    cases = {}
+    for objective, alpha in product(_LANDSCAPES, (0.5, 0.9)):
+        task = BitstringOptions(length=scale.bits, alpha=alpha, objective=objective)
+        cases[_case(objective, alpha)] = (task, scale.bit_calls)
     return jobs_of("bitstring", cases, scale.bitstring_methods(), scale.bit_seeds, scale.bo_seconds)
 
 
@@ -45,9 +43,7 @@ def figure(scale: Scale, records: Sequence[Record], out: Path) -> None:
     methods = scale.bitstring_methods()
     lines = {
         (objective, alpha, name): curve(records_of(records, _case(objective, alpha), name), "calls", "error")
-        for objective in _LANDSCAPES
-        for alpha in (0.9, 0.5)
-        for name in methods
+        for objective, alpha, name in product(_LANDSCAPES, (0.9, 0.5), methods)
     }
     write_curves(out / "bitstring", ("objective", "alpha", "method"), lines, "calls", "standard error")
     panels = {
@@ -59,18 +55,13 @@ def figure(scale: Scale, records: Sequence[Record], out: Path) -> None:
         for objective in _LANDSCAPES
     }
     draw_curves(out / "bitstring", panels, "objective calls", "best reward")
+    bo_calls = round(mean([record.calls for record in records if record.job.method == "BO"]) or 0)
     caption = (
         f"T = {scale.bits}, {scale.bit_calls} objective calls, {scale.bit_seeds} seeds, mean ± standard error. "
-        f"BO had {scale.bo_seconds:g} s, and made {_bo_calls(records)} calls on average. The paper shows these "
+        f"BO had {scale.bo_seconds:g} s, and made {bo_calls} calls on average. The paper shows these "
         "as a figure without numbers."
     )
-    entries = compared(
-        methods,
-        BITSTRING_CASES,
-        lambda name, case: [r.best for r in records_of(records, case, name) if r.best is not None],
-        {},
-        error,
-    )
+    entries = compared(methods, BITSTRING_CASES, partial(best_rewards, records), {}, error)
     write_table(out / "bitstring-best", "Bitstring: best reward at the end", caption, entries)
 
 
@@ -92,7 +83,3 @@ def gaps(scale: Scale, records: Sequence[Record], out: Path) -> None:
 
 def _case(objective: str, alpha: float) -> str:
     return f"{objective}, alpha {alpha:g}"
-
-
-def _bo_calls(records: Sequence[Record]) -> int:
-    return round(mean([record.calls for record in records if record.job.method == "BO"]) or 0)

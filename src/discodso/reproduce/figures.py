@@ -40,20 +40,17 @@ def curve(
     records: Sequence[Record], by: Literal["calls", "episodes"], spread: Literal["error", "deviation"]
 ) -> MeanCurve:
     """The mean over some runs, up to where the first of them ends."""
-    tracks = [_track(record, by) for record in records]
+    tracks = []
+    for record in records:
+        rows = [row for row in record.history if row.best is not None]
+        reached = [float(row.calls if by == "calls" else row.cost or 0.0) for row in rows]
+        tracks.append(Track(np.array(reached), np.array([row.best for row in rows], float)))
     end = min((float(track.calls[-1]) for track in tracks if len(track.calls)), default=1.0)
     grid = np.linspace(0.0, end, _POINTS + 1)[1:]
     best = np.array([track.at(grid) for track in tracks]).reshape(len(tracks), len(grid))
     around = best.std(axis=0, ddof=1) if len(tracks) > 1 else np.zeros(len(grid))
     share = np.sqrt(max(len(tracks), 1)) if spread == "error" else 1.0
     return MeanCurve(grid, best.mean(axis=0), around / share, len(tracks))
-
-
-def _track(record: Record, by: Literal["calls", "episodes"]) -> Track:
-    if by == "calls":
-        return Track.of(record.history)
-    rows = [row for row in record.history if row.best is not None]
-    return Track(np.array([row.cost or 0.0 for row in rows]), np.array([row.best for row in rows], float))
 
 
 def write_curves(
@@ -68,19 +65,20 @@ def write_curves(
     write_rows(path, (*keys, "runs", by, "mean best", spread), rows)
 
 
-def colours(names: Sequence[str]) -> dict[str, Any]:
+def colours(names: Iterable[str]) -> dict[str, Any]:
     """One colour for each method, the same in all figures of a set."""
     import matplotlib
 
     palette = matplotlib.colormaps["tab20"]
-    return {name: palette(2 * number % 20 + (2 * number >= 20)) for number, name in enumerate(names)}
+    distinct = enumerate(dict.fromkeys(names))
+    return {name: palette(2 * number % 20 + (2 * number >= 20)) for number, name in distinct}
 
 
 def draw_curves(
     path: Path, panels: Mapping[str, Mapping[tuple[str, str], MeanCurve]], xlabel: str, ylabel: str
 ) -> None:
     """Panels of curves by method and line style, with their spread as a band."""
-    chosen = colours(list(dict.fromkeys(name for panel in panels.values() for name, _ in panel)))
+    chosen = colours(name for panel in panels.values() for name, _ in panel)
     figure, axes = _canvas(len(panels), columns=2)
     for axis, (title, panel) in zip(axes, panels.items(), strict=True):
         for (name, style), line in panel.items():
@@ -88,14 +86,8 @@ def draw_curves(
             axis.plot(line.x, line.mean, style, color=chosen[name], label=label, linewidth=1.4)
             # A method whose first batch is its last has no line.
             axis.plot(line.x[-1:], line.mean[-1:], "o", color=chosen[name], markersize=3.5)
-            axis.fill_between(
-                line.x,
-                line.mean - line.spread,
-                line.mean + line.spread,
-                color=chosen[name],
-                alpha=0.15,
-                linewidth=0,
-            )
+            low, high = line.mean - line.spread, line.mean + line.spread
+            axis.fill_between(line.x, low, high, color=chosen[name], alpha=0.15, linewidth=0)
         axis.set_ylim(*_heights(panel.values()))
         axis.set(title=title, xlabel=xlabel, ylabel=ylabel)
     handles, labels = axes[0].get_legend_handles_labels()
@@ -116,17 +108,13 @@ def _heights(lines: Iterable[MeanCurve]) -> tuple[float, float]:
 
 def draw_bars(path: Path, panels: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
     """Panels of bars by method: the mean of its numbers, with their deviation."""
-    chosen = colours(list(dict.fromkeys(name for panel in panels.values() for name in panel)))
+    chosen = colours(name for panel in panels.values() for name in panel)
     figure, axes = _canvas(len(panels), columns=len(panels))
     for axis, (title, panel) in zip(axes, panels.items(), strict=True):
         known = {name: numbers for name, numbers in panel.items() if numbers}
-        at = np.arange(len(known))
-        axis.barh(
-            at,
-            [mean(numbers) for numbers in known.values()],
-            xerr=[deviation(numbers) or 0.0 for numbers in known.values()],
-            color=[chosen[name] for name in known],
-        )
+        at, means = np.arange(len(known)), [mean(numbers) for numbers in known.values()]
+        spreads = [deviation(numbers) or 0.0 for numbers in known.values()]
+        axis.barh(at, means, xerr=spreads, color=[chosen[name] for name in known])
         axis.set_yticks(at, list(known))
         axis.invert_yaxis()
         axis.set_xlabel(title)
@@ -135,7 +123,7 @@ def draw_bars(path: Path, panels: Mapping[str, Mapping[str, Sequence[float]]]) -
 
 def draw_lengths(path: Path, lengths: Mapping[str, Sequence[int]], longest: int) -> None:
     """A histogram of lengths for each method."""
-    chosen = colours(list(lengths))
+    chosen = colours(lengths)
     figure, axes = _canvas(len(lengths), columns=3, height=2.2)
     for axis, (name, found) in zip(axes, lengths.items(), strict=True):
         axis.hist(found, bins=np.arange(0.5, longest + 1.5), color=chosen[name])

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -76,22 +77,11 @@ def jobs_of(
 
     Bayesian optimisation has so many seconds, since its calls become ever slower.
     """
-    return [
-        Job(
-            experiment,
-            case,
-            name,
-            RunSettings(
-                task,
-                Plan(calls, seed, time_limit=bo_seconds if name == "BO" else None, confirm_calls=0),
-                method,
-                "paper",
-            ),
-        )
-        for seed in range(seeds)
-        for case, (task, calls) in cases.items()
-        for name, method in methods.items()
-    ]
+    made = []
+    for seed, (case, (task, calls)), (name, method) in product(range(seeds), cases.items(), methods.items()):
+        plan = Plan(calls, seed, time_limit=bo_seconds if name == "BO" else None, confirm_calls=0)
+        made.append(Job(experiment, case, name, RunSettings(task, plan, method, "paper")))
+    return made
 
 
 @dataclass(frozen=True)
@@ -174,6 +164,11 @@ def records_of(records: Sequence[Record], case: str, method: str) -> list[Record
     return sorted(own, key=lambda record: record.job.seed)
 
 
+def best_rewards(records: Sequence[Record], method: str, case: str) -> list[float]:
+    """The best rewards of the runs of a method on a case; nothing of those without success."""
+    return [r.best for r in records_of(records, case, method) if r.best is not None]
+
+
 def read_record(job: Job, out: Path) -> Record:
     """A run that is done."""
     folder = job.folder(out)
@@ -181,12 +176,7 @@ def read_record(job: Job, out: Path) -> Record:
     if found is None:
         raise FileError(f"{folder} has no result that can be read; remove the folder to run it again")
     best = found["best"]
-    return Record(
-        job,
-        None if best is None else float(best["reward"]),
-        None if best is None else int(best["call"]),
-        None if best is None else Design.from_dict(best["design"]),
-        int(found["calls"]),
-        float(found["seconds"]),
-        tuple(read_history(folder / HISTORY)),
-    )
+    design = None if best is None else Design.from_dict(best["design"])
+    reward, call = (None, None) if best is None else (best["reward"], best["call"])
+    history = tuple(read_history(folder / HISTORY))
+    return Record(job, reward, call, design, found["calls"], found["seconds"], history)

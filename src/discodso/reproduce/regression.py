@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from discodso.disco.method import MethodSettings
@@ -43,33 +44,15 @@ def _jobs(experiment: str, scale: Scale, methods: Mapping[str, MethodSettings], 
 
 def figure(scale: Scale, records: Sequence[Record], out: Path) -> None:
     """Evaluation reward and calls to the best expression for all methods, and the table of both groups."""
-    write_rows(
-        out / "regression-runs",
-        ("problem", "inputs", "method", "seed", "train", "evaluation", "call", "calls", "length", "seconds"),
-        [
-            (
-                r.job.case,
-                _problem(r).inputs,
-                r.job.method,
-                r.job.seed,
-                r.best,
-                _evaluation(r),
-                r.call,
-                r.calls,
-                None if r.design is None else len(r.design),
-                r.seconds,
-            )
-            for r in records
-        ],
-    )
+    heads = "problem inputs method seed train evaluation call calls length seconds".split()
+    rows = []
+    for r in records:
+        reached = r.best, _evaluation(r), r.call, r.calls, None if r.design is None else len(r.design)
+        rows.append((r.job.case, _problem(r).inputs, r.job.method, r.job.seed, *reached, r.seconds))
+    write_rows(out / "regression-runs", heads, rows)
     methods = scale.regression_methods()
-    entries = compared(
-        (*methods, *QUOTED_REGRESSION),
-        DIMENSIONS,
-        lambda name, group: _rewards(records, name, group),
-        REGRESSION,
-        quoted=QUOTED_REGRESSION,
-    )
+    every, ours = (*methods, *QUOTED_REGRESSION), partial(_rewards, records)
+    entries = compared(every, DIMENSIONS, ours, REGRESSION, quoted=QUOTED_REGRESSION)
     title = "Regression: mean reward on the evaluation sets"
     write_table(out / "regression", title, _caption(scale, scale.problem_seeds), entries)
     panels: dict[str, dict[str, Sequence[float]]] = {
@@ -101,9 +84,7 @@ def lengths(scale: Scale, records: Sequence[Record], out: Path) -> None:
         name: [len(r.design) for r in records if r.job.method == name and r.design is not None]
         for name in scale.regression_methods()
     }
-    rows = [
-        (name, length, own.count(length)) for name, own in found.items() for length in range(1, _LONGEST + 1)
-    ]
+    rows = [(name, n, own.count(n)) for name, own in found.items() for n in range(1, _LONGEST + 1)]
     write_rows(out / "lengths", ("method", "length", "expressions"), rows)
     draw_lengths(out / "lengths", found, _LONGEST)
     entries = []

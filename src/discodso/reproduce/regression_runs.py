@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -83,11 +84,8 @@ def score(name: str, variant: Variant, outcome: Outcome) -> dict[str, Any]:
     """Figures of what was found: the model that was chosen, else the best design."""
     (problem,) = problems(name)
     best, found = outcome.result.best, outcome.found
-    expression: Expression | None = None
-    if found is not None:
-        expression = found.expression
-    elif best is not None:
-        expression = Expression(best.design, problem.truth.columns)
+    design = None if best is None else Expression(best.design, problem.truth.columns)
+    expression = design if found is None else found.expression
     figures: dict[str, Any] = {"train": 0.0, "evaluation": 0.0, "length": 0}
     if expression is not None:
         X, y = problem.training_set(variant)
@@ -127,17 +125,10 @@ def bench(
     report: Callable[[str], None],
 ) -> str:
     """Do what is missing of these runs, and write their scores as lines of JSON; gives the table."""
-    jobs = [
-        Job(
-            "regression",
-            f"{name}, {variant}",
-            preset,
-            problem_settings(name, seed, budget, variant, preset),
-            partial(score, name, variant),
-        )
-        for seed in range(seeds)
-        for name in names
-    ]
+    jobs = []
+    for seed, name in product(range(seeds), names):
+        settings = problem_settings(name, seed, budget, variant, preset)
+        jobs.append(Job("regression", f"{name}, {variant}", preset, settings, partial(score, name, variant)))
     execute_all(jobs, out, executor, report)
     about = {"budget": budget, "preset": preset}
     scores = [{**about, "seed": job.seed, **(read_object(job.score_file(out)) or {})} for job in jobs]

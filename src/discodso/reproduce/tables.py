@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from discodso.base.files import write_atomically
@@ -66,11 +67,10 @@ def compared(
     Rows that are quoted have no numbers of ours.
     """
     found = []
-    for row in rows:
-        for column in columns:
-            own = [] if row in quoted else ours(row, column)
-            theirs = paper.get(row, {}).get(column)
-            found.append(Entry(row, column, mean(own), spread(own), theirs, row in quoted))
+    for row, column in product(rows, columns):
+        own = [] if row in quoted else ours(row, column)
+        theirs = paper.get(row, {}).get(column)
+        found.append(Entry(row, column, mean(own), spread(own), theirs, row in quoted))
     return found
 
 
@@ -81,14 +81,9 @@ def gap(first: float | None, second: float | None) -> list[float]:
 
 def write_table(path: Path, title: str, caption: str, entries: Sequence[Entry], digits: int = 4) -> None:
     """`path` with the endings .csv and .md."""
-    write_rows(
-        path,
-        ("row", "column", "ours", "spread", "paper", "difference", "quoted"),
-        [
-            (e.row, e.column, e.ours, e.spread, e.paper, e.difference, "yes" if e.quoted else "")
-            for e in entries
-        ],
-    )
+    heads = ("row", "column", "ours", "spread", "paper", "difference")
+    rows = [(*(getattr(e, key) for key in heads), "yes" if e.quoted else "") for e in entries]
+    write_rows(path, (*heads, "quoted"), rows)
     write_atomically(path.with_suffix(".md"), to_markdown(title, caption, entries, digits))
 
 
@@ -110,8 +105,7 @@ def to_markdown(title: str, caption: str, entries: Sequence[Entry], digits: int 
         for column in columns:
             entry = cells.get((row, column), Entry(row, column, None))
             spread = "" if entry.spread is None else f" ± {entry.spread:.{digits}f}"
-            parts.append("-" if entry.ours is None else f"{entry.ours:.{digits}f}{spread}")
-            parts.append("-" if entry.paper is None else f"{entry.paper:.{digits}f}")
-            parts.append("-" if entry.difference is None else f"{entry.difference:+.{digits}f}")
+            shown = ((entry.ours, "", spread), (entry.paper, "", ""), (entry.difference, "+", ""))
+            parts += ["-" if n is None else f"{n:{sign}.{digits}f}{more}" for n, sign, more in shown]
         lines.append(f"| {row}{' (quoted)' if row in quoted else ''} | {' | '.join(parts)} |")
     return "\n".join(lines) + "\n"

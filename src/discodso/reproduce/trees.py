@@ -11,23 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from discodso.base.arrays import Floats
-from discodso.base.files import write_atomically
+from discodso.base.files import read_object, write_atomically
 from discodso.base.statistics import standard_error
 from discodso.disco.sampling import sample
 from discodso.disco.uniform import UniformStepper
+from discodso.reproduce import paper
 from discodso.reproduce.figures import curve, draw_curves, write_curves
-from discodso.reproduce.jobs import Job, Record, jobs_of, records_of, slug
-from discodso.reproduce.paper import (
-    DISCO,
-    EFFICIENCY,
-    ENVIRONMENTS,
-    LITERATURE_TREE_GAPS,
-    QUOTED_TREES,
-    SECONDS,
-    TREE_GAPS,
-    TREE_NODES,
-    TREE_REWARDS,
-)
+from discodso.reproduce.jobs import Job, Record, best_rewards, jobs_of, records_of, slug
+from discodso.reproduce.paper import DISCO, ENVIRONMENTS, QUOTED_TREES
 from discodso.reproduce.scales import Scale
 from discodso.reproduce.tables import Entry, compared, error, gap, write_table
 from discodso.run.evaluation import child_seeds
@@ -44,13 +35,10 @@ _TIMED = 20  # random trees whose evaluation is timed
 def jobs(scale: Scale) -> list[Job]:
     """All methods on the four environments."""
     tested = tuple(range(scale.test_seeds))
-    cases = {
-        name: (
-            PolicyOptions(environment=name, episodes=scale.episodes[name], test_seeds=tested),
-            scale.tree_calls[name],
-        )
-        for name in ENVIRONMENTS
-    }
+    cases = {}
+    for name in ENVIRONMENTS:
+        task = PolicyOptions(environment=name, episodes=scale.episodes[name], test_seeds=tested)
+        cases[name] = (task, scale.tree_calls[name])
     return jobs_of("trees", cases, scale.tree_methods(), scale.tree_seeds, scale.bo_seconds)
 
 
@@ -63,17 +51,14 @@ def curves(scale: Scale, records: Sequence[Record], out: Path) -> None:
         for name in methods
     }
     write_curves(out / "curves", ("environment", "method"), lines, "episodes", "standard deviation")
-    panels = {
-        environment: {(name, "-"): lines[environment, name] for name in methods}
-        for environment in ENVIRONMENTS
-    }
+    panels = {case: {(name, "-"): lines[case, name] for name in methods} for case in ENVIRONMENTS}
     draw_curves(out / "curves", panels, "episodes", "best reward")
     caption = (
         f"Best reward of the search, mean over {scale.tree_seeds} seeds ± standard deviation. {_protocol(scale)} "
         "The best of many noisy means is too high; `policies.md` has means over unseen seeds. The paper shows "
         "these as a figure without numbers."
     )
-    entries = compared(methods, ENVIRONMENTS, partial(_best, records), {})
+    entries = compared(methods, ENVIRONMENTS, partial(best_rewards, records), {})
     write_table(out / "curves-best", "Tree policies: best reward at the end", caption, entries, digits=2)
 
 
@@ -81,49 +66,45 @@ def policies(scale: Scale, records: Sequence[Record], out: Path) -> None:
     """Mean reward over unseen seeds and the number of nodes of the best tree of each method."""
 
     def returns(name: str, environment: str) -> list[float]:
-        found = _tested(scale, records, environment, name, out)
-        return [] if found is None else found[1].tolist()
+        return list(_tested(scale, records, environment, name, out)[1])
 
     def nodes(name: str, environment: str) -> list[float]:
-        found = _tested(scale, records, environment, name, out)
-        return [] if found is None else [len(found[0])]
+        policy, _ = _tested(scale, records, environment, name, out)
+        return [] if policy is None else [len(policy)]
 
     rows = (*scale.tree_methods(), *QUOTED_TREES)
-    rewards = compared(rows, ENVIRONMENTS, returns, TREE_REWARDS, error, QUOTED_TREES)
+    rewards = compared(rows, ENVIRONMENTS, returns, paper.TREE_REWARDS, error, QUOTED_TREES)
     caption = (
         f"The best tree of {scale.tree_seeds} runs, chosen on fresh seeds, mean over {scale.test_seeds} unseen "
         f"seeds ± standard error. {_protocol(scale)} LunarLander is v3 here, v2 in the paper."
     )
     write_table(out / "policies", "Tree policies: mean reward", caption, rewards, digits=2)
-    sizes = compared(rows, ENVIRONMENTS, nodes, TREE_NODES, quoted=QUOTED_TREES)
+    sizes = compared(rows, ENVIRONMENTS, nodes, paper.TREE_NODES, quoted=QUOTED_TREES)
     write_table(out / "policies-nodes", "Tree policies: nodes", "Of the same trees, pruned.", sizes, digits=0)
 
 
 def gaps(scale: Scale, records: Sequence[Record], out: Path) -> None:
     """The best reward of DisCo less that of the others, and less those of the literature."""
 
-    def highest(name: str, environment: str) -> float | None:
-        return max(_best(records, name, environment), default=None)
+    def searched(name: str, environment: str) -> list[float]:
+        best = [max(best_rewards(records, own, environment), default=None) for own in (DISCO, name)]
+        return gap(*best)
 
     def tested(name: str, environment: str) -> float | None:
         if name in QUOTED_TREES:
-            return TREE_REWARDS[name][environment]
-        found = _tested(scale, records, environment, name, out)
-        return None if found is None else float(found[1].mean())
+            return paper.TREE_REWARDS[name][environment]
+        returns = _tested(scale, records, environment, name, out)[1]
+        return float(returns.mean()) if len(returns) else None
 
-    entries = compared(
-        [name for name in scale.tree_methods() if name != DISCO],
-        ENVIRONMENTS,
-        lambda name, environment: gap(highest(DISCO, environment), highest(name, environment)),
-        TREE_GAPS,
-    )
+    others = [name for name in scale.tree_methods() if name != DISCO]
+    entries = compared(others, ENVIRONMENTS, searched, paper.TREE_GAPS)
     caption = f"Best reward of the search over {scale.tree_seeds} seeds. {_protocol(scale)}"
     write_table(out / "policy-gaps", "Tree policies: objective gaps", caption, entries, digits=2)
     literature = compared(
         (*QUOTED_TREES, "BO"),
         ENVIRONMENTS,
         lambda name, environment: gap(tested(DISCO, environment), tested(name, environment)),
-        LITERATURE_TREE_GAPS,
+        paper.LITERATURE_TREE_GAPS,
     )
     caption = (
         f"Mean reward of our {DISCO} tree over {scale.test_seeds} unseen seeds, less that of the method: BO as "
@@ -137,17 +118,16 @@ def drawn(scale: Scale, records: Sequence[Record], out: Path) -> None:
     """The best tree of DisCo for each environment, as a picture and as JSON."""
     rows = []
     for environment in ENVIRONMENTS:
-        found = _tested(scale, records, environment, DISCO, out)
-        if found is None:
+        policy, returns = _tested(scale, records, environment, DISCO, out)
+        if policy is None:
             continue
-        policy, returns = found
         spread = standard_error(returns)
         title = f"{environment}: {returns.mean():.2f} ± {spread:.2f}, {len(policy)} nodes"
         shares = policy.node_shares(environment, range(min(scale.test_seeds, 100)))
         policy.draw(out / f"tree-{slug(environment)}.png", shares=shares, title=title)
-        paper = TREE_REWARDS[DISCO][environment]
-        rows.append(Entry(environment, "mean reward", float(returns.mean()), spread, paper))
-        rows.append(Entry(environment, "nodes", len(policy), None, TREE_NODES[DISCO][environment]))
+        reward, nodes = paper.TREE_REWARDS[DISCO][environment], paper.TREE_NODES[DISCO][environment]
+        rows.append(Entry(environment, "mean reward", float(returns.mean()), spread, reward))
+        rows.append(Entry(environment, "nodes", len(policy), None, nodes))
     caption = "Pictures: tree-ENVIRONMENT.png. " + _protocol(scale)
     write_table(out / "trees", f"The drawn trees of {DISCO}", caption, rows, digits=2)
 
@@ -158,16 +138,15 @@ def seconds(scale: Scale, records: Sequence[Record], out: Path) -> None:
     for environment in ENVIRONMENTS:
         episodes = scale.episodes[environment]
         with open_tree_task(environment, episodes) as task:
-            designs = sample(
-                task.space, UniformStepper(task.space), _TIMED + 1, np.random.default_rng(0)
-            ).designs
+            rng = np.random.default_rng(0)
+            designs = sample(task.space, UniformStepper(task.space), _TIMED + 1, rng).designs
             seeds = child_seeds(np.random.SeedSequence(0), 0, _TIMED + 1)
             assert task.batch_objective is not None
             task.batch_objective(designs.select(slice(0, 1)), seeds[:1])  # compiles
             started = time.perf_counter()
             task.batch_objective(designs.select(slice(1, None)), seeds[1:])
             took = (time.perf_counter() - started) / _TIMED * (100 / episodes)
-        entries.append(Entry(environment, "seconds", took, None, SECONDS[environment]["seconds"]))
+        entries.append(Entry(environment, "seconds", took, None, paper.SECONDS[environment]["seconds"]))
     caption = (
         f"Wall-clock seconds for 100 episodes, mean over {_TIMED} random trees on one core of this machine; "
         "the paper's are of other trees on another machine. CartPole, MountainCar and Acrobot are compiled here."
@@ -179,13 +158,10 @@ def efficiency(scale: Scale, records: Sequence[Record], out: Path) -> None:
     """Final reward over the time to reach it."""
 
     def ours(name: str, environment: str) -> list[float]:
-        return [
-            record.best / max(record.seconds_to_best, 1e-9)
-            for record in records_of(records, environment, name)
-            if record.best is not None
-        ]
+        own = records_of(records, environment, name)
+        return [r.best / max(r.seconds_to_best, 1e-9) for r in own if r.best is not None]
 
-    entries = compared(scale.tree_methods(), ENVIRONMENTS, ours, EFFICIENCY)
+    entries = compared(scale.tree_methods(), ENVIRONMENTS, ours, paper.EFFICIENCY)
     caption = (
         f"Best reward divided by the seconds until it was reached, mean over {scale.tree_seeds} seeds ± standard "
         f"deviation. {_protocol(scale)} The paper does not give its unit of time, so only the order of the "
@@ -199,28 +175,25 @@ def _protocol(scale: Scale) -> str:
     return "; ".join(parts) + f". BO had {scale.bo_seconds:g} s."
 
 
-def _best(records: Sequence[Record], method: str, environment: str) -> list[float]:
-    return [r.best for r in records_of(records, environment, method) if r.best is not None]
-
-
 def _tested(
     scale: Scale, records: Sequence[Record], environment: str, method: str, out: Path
-) -> tuple[TreePolicy, Floats] | None:
-    """The best tree of a method's runs, chosen on fresh seeds, and its returns for the test seeds.
+) -> tuple[TreePolicy | None, Floats]:
+    """The best tree of a method's runs, chosen on fresh seeds, and its returns for the test seeds; nothing if no
+    run found one.
 
     Kept in a file, since episodes may take long.
     """
     own = [(r.job.seed, r.design) for r in records_of(records, environment, method) if r.design is not None]
     if not own:
-        return None
-    kept = out / "runs" / "trees" / slug(environment) / slug(method) / "tested.json"
+        return None, np.empty(0)
+    file = out / "runs" / "trees" / slug(environment) / slug(method) / "tested.json"
     designs = [design.to_dict() for _, design in own]
-    if kept.is_file():
-        found = json.loads(kept.read_text())
-        if found["designs"] == designs and len(found["returns"]) == scale.test_seeds:
-            i = describe(as_environment(environment))
-            tree = TreePolicy.from_dict(found["policy"])
-            return tree.with_names(i.environment, i.feature_names, i.action_names), np.array(found["returns"])
+    kept = read_object(file)
+    if kept is not None and kept["designs"] == designs and len(kept["returns"]) == scale.test_seeds:
+        about = describe(as_environment(environment))
+        tree = TreePolicy.from_dict(kept["policy"])
+        tree = tree.with_names(about.environment, about.feature_names, about.action_names)
+        return tree, np.array(kept["returns"])
     trees = []
     for seed, design in own:
         with open_tree_task(environment, 2, seed) as task:
@@ -232,5 +205,5 @@ def _tested(
         chosen = max(trees, key=lambda tree: float(returns_of(tree, environment, fresh).mean()))
     returns = returns_of(chosen, environment, range(scale.test_seeds))
     result = {"designs": designs, "policy": chosen.to_dict(), "returns": returns.tolist()}
-    write_atomically(kept, json.dumps(result) + "\n")
+    write_atomically(file, json.dumps(result) + "\n")
     return chosen, returns
