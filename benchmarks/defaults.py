@@ -25,7 +25,7 @@ from unseen import UNSEEN
 from discodso import GPSettings, NetworkSettings, Task, preset, search
 from discodso.baselines.random_search import RandomSettings
 from discodso.disco.method import MethodSettings
-from discodso.disco.settings import LearnerSettings
+from discodso.disco.settings import LearnerSettings, RefinementSettings
 from discodso.tasks.bitstring import bitstring
 
 # The best network that was found, and one that never learns.
@@ -45,6 +45,7 @@ def ablation(budget: int) -> dict[str, MethodSettings]:
         "without variation": replace(default, variation=None),
         "without moves of single values": replace(default, variation=replace(default.variation, single=0.0)),
         "without refinement": replace(default, refinement=None),
+        "without a model of each skeleton": replace(default, refinement=RefinementSettings(model=False)),
         "without allocation: fixed shares": replace(default, adaptive=False),
         "without the screen": replace(default, screen=None),
         "with a network that learns": replace(default, network=NETWORK, learner=LEARNER),

@@ -1,9 +1,10 @@
 """What every learned part is worth: the default beside the same method with a network, and without the screen.
 
 Rows: the default, which has no network; with a network that learns, and with one that never does (learning rate
-0); without the screen. Rewards of noisy tasks are true ones (noise of standard deviation 0.1). Ten seeds by which
-nothing was chosen. The summary has gains over the same method with a network that never learns, in standard
-deviations over seeds. A call of the pipeline takes 20 ms, so it has 200 and 500 calls only.
+0); without the screen; without the model by which refinement chooses. Rewards of noisy tasks are true ones (noise
+of standard deviation 0.1). Ten seeds by which nothing was chosen. The summary has gains over the same method with
+a network that never learns, in standard deviations over seeds. A call of the pipeline takes 20 ms, so it has 200
+and 500 calls only.
 
     python benchmarks/learning.py                      makes what results/learning.jsonl lacks, and its table
     python benchmarks/learning.py --only calls=200     of short searches
@@ -26,6 +27,7 @@ from noise import true_rewards, with_noise
 from unseen import UNSEEN
 
 from discodso import DisCoSettings, Task, preset, search
+from discodso.disco.settings import RefinementSettings
 from discodso.tasks.bitstring import bitstring
 
 SEEDS, FIRST_SEED = 10, 200
@@ -39,7 +41,13 @@ EXACT: dict[str, Callable[[int], Task]] = {
     **{name: fixed(partial(task_of, name)) for name in PROBLEMS},
 }
 NOISY = ("bitstring f1, alpha 0.5", "ladder filter", "mirror coating")
-ROWS = ("default", "a network that learns", "a network that never learns", "no screen")
+ROWS = (
+    "default",
+    "a network that learns",
+    "a network that never learns",
+    "no screen",
+    "no model of skeletons",
+)
 FROZEN = ROWS[2]
 
 
@@ -66,6 +74,7 @@ def settings(row: str, calls: int, noisy: bool) -> DisCoSettings:
         "a network that learns": replace(default, network=NETWORK, learner=LEARNER),
         FROZEN: replace(default, network=NETWORK, learner=NEVER),
         "no screen": replace(default, screen=None),
+        "no model of skeletons": replace(default, refinement=RefinementSettings(model=False)),
     }[row]
 
 

@@ -139,9 +139,11 @@ class RefinementSettings:
 
     Args:
         share: of a batch, unless shares follow what each proposer earns.
+        model: whether a model of the rewards of each skeleton chooses among its steps.
     """
 
     share: float = 0.3
+    model: bool = True
 
     def __post_init__(self) -> None:
         require_number("share", self.share, above=0, most=0.9)

@@ -116,10 +116,10 @@ class LocalSearch:
         tiny = self.scale * math.sqrt(float(steps.max())) < _LEAST_SCALE
         return tiny or self.fruitless > 10 + 3 * len(self.mean)
 
-    def propose(self, count: int, rng: np.random.Generator) -> Floats:
+    def propose(self, count: int, rng: np.random.Generator, modelled: bool = True) -> Floats:
         """units[count, N] of new designs. As soon as there is a model it chooses from several times as many, and
         the last one is where it expects most."""
-        model = self._model()
+        model = self._model() if modelled else None
         if model is None:
             return self._drawn(count, rng)
         drawn = self._drawn(_CANDIDATES * count, rng)
@@ -261,12 +261,15 @@ class Refinement:
     def __init__(self, space: Space, settings: RefinementSettings) -> None:
         self.share = settings.share
         self._space = space
+        self._model = settings.model
         self._searches = LocalSearches()
 
     def propose(self, archive: Archive, count: int, rng: np.random.Generator) -> DesignBatch:
         """At most so many designs."""
         with one_blas_thread():
-            self._searches, designs = self._searches.ask(self._space, archive.members, count, rng)
+            self._searches, designs = self._searches.ask(
+                self._space, archive.members, count, rng, self._model
+            )
         return designs
 
     def learn(self, told: Pool, archive: Archive) -> None:
@@ -289,10 +292,10 @@ class LocalSearches:
     searches: Mapping[bytes, LocalSearch] = field(default_factory=dict)
 
     def ask(
-        self, space: Space, elites: Pool, count: int, rng: np.random.Generator
+        self, space: Space, elites: Pool, count: int, rng: np.random.Generator, model: bool = True
     ) -> tuple[LocalSearches, DesignBatch]:
         """At most `count` designs, a generation for each skeleton from the best elite on, then more for each; and
-        the searches."""
+        the searches. `model` says whether a model of rewards chooses among them."""
         searches, live, seen = dict(self.searches), list[int](), set[bytes]()
         keys, tokens = elites.designs.skeletons(), elites.designs.tokens
         wanted = count
@@ -313,7 +316,7 @@ class LocalSearches:
         parts = list[DesignBatch]()
         for row in live:
             search = searches[keys[row]]
-            proposed = search.propose(min(count, rounds * search.generation_size), rng)
+            proposed = search.propose(min(count, rounds * search.generation_size), rng, model)
             parts.append(_designs(space, elites.designs.select(np.array([row])), proposed))
             count -= len(proposed)
         return LocalSearches(searches), DesignBatch.concatenate(parts)
