@@ -14,7 +14,7 @@ from discodso.base.checks import require_integer
 from discodso.base.errors import DeadEndError, DeclarationError
 from discodso.space.look_ahead import LookAhead
 from discodso.space.prefix import Prefix
-from discodso.space.sequence_rules import automaton_of
+from discodso.space.sequence_rules import automaton_of, look_ahead_of
 from discodso.space.space import Space
 from discodso.space.tokens import FixedSequence, OpenSequence, Tree
 from discodso.space.values import Choice, Integer
@@ -81,10 +81,8 @@ def count(space: Space, max_length: int | None = None) -> int:
     if max_length is not None:
         require_integer("max_length", max_length, 0)
     library, grammar = space.library, space.grammar
-    automata = [automaton_of(rule, library) for rule in space.constraints]
-    known = [automaton for automaton in automata if automaton is not None]
-    if grammar.chain and len(known) == len(automata):
-        product = LookAhead.of(library, grammar, known)
+    if grammar.chain and all(automaton_of(rule, library) is not None for rule in space.constraints):
+        product = look_ahead_of(space.constraints, library, grammar)
         if product is not None:
             return _accepted(product, grammar.max_positions if max_length is None else max_length)
     found = sum(1 for _ in islice(skeletons(space, max_length), _LISTED + 1))

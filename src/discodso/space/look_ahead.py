@@ -82,11 +82,7 @@ class LookAhead:
 
     @classmethod
     def of(
-        cls,
-        library: Library,
-        grammar: Grammar,
-        automata: Sequence[Automaton],
-        sums: Sequence[SumLimits] = (),
+        cls, library: Library, grammar: Grammar, automata: Sequence[Automaton], sums: Sequence[SumLimits] = ()
     ) -> LookAhead | None:
         """The product; None if it has too many states."""
         numbers: dict[tuple[Any, ...], int] = {tuple(own.start for own in automata): 0}

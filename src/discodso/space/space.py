@@ -19,7 +19,7 @@ from discodso.space.constraints import Constraint, Length, Prior, Rule, Where
 from discodso.space.design import Design, DesignBatch, format_token, nested
 from discodso.space.look_ahead import LookAhead
 from discodso.space.prefix import Prefix
-from discodso.space.sequence_rules import Sum, automaton_of
+from discodso.space.sequence_rules import Sum, automaton_of, look_ahead_of
 from discodso.space.tokens import Grammar, Library, Shape, Token, library_for
 from discodso.space.tree_rules import ChildTypes, TreeLookAhead, tree_rule_of
 from discodso.space.values import Choice
@@ -142,31 +142,25 @@ class Space:
     def _look_ahead(self) -> LookAhead | TreeLookAhead | None:
         """All rules on the order and number of tokens in a sequence together, or on parents and siblings in a tree
         with typed children; None where there is none, or where they have too many states."""
-        if not self.grammar.chain:
-            if not any(isinstance(rule, ChildTypes) for rule in self.constraints):
-                return None
-            rules = [tree_rule_of(rule, self.library) for rule in self.constraints]
-            tree = TreeLookAhead(self.library, self.grammar, [rule for rule in rules if rule is not None])
-            return tree if tree.complete else None
-        automata = [
-            found for rule in self.constraints if (found := automaton_of(rule, self.library)) is not None
-        ]
-        sums = [rule.sum_limits(self.library) for rule in self.constraints if isinstance(rule, Sum)]
-        if not automata and not sums:
+        library, grammar, rules = self.library, self.grammar, self.constraints
+        if grammar.chain:
+            return look_ahead_of(rules, library, grammar) if any(map(self._looks_ahead, rules)) else None
+        if not any(isinstance(rule, ChildTypes) for rule in rules):
             return None
-        return LookAhead.of(self.library, self.grammar, automata, sums)
+        contexts = [found for rule in rules if (found := tree_rule_of(rule, library)) is not None]
+        tree = TreeLookAhead(library, grammar, contexts)
+        return tree if tree.complete else None
+
+    def _looks_ahead(self, rule: Constraint) -> bool:
+        """Whether a rule can look ahead together with others."""
+        of = automaton_of if self.grammar.chain else tree_rule_of
+        return isinstance(rule, Sum) or of(rule, self.library) is not None
 
     @cached_property
     def _stepwise(self) -> tuple[Constraint, ...]:
         """Constraints that are asked at every step: those that do not look ahead together."""
-        if self._look_ahead is None:
-            return tuple(rule for rule in self.constraints if not isinstance(rule, Where))
-        return tuple(
-            rule
-            for rule in self.constraints
-            if not isinstance(rule, (Sum, Where))
-            and (automaton_of if self.grammar.chain else tree_rule_of)(rule, self.library) is None
-        )
+        alone = [rule for rule in self.constraints if not isinstance(rule, Where)]
+        return tuple(rule for rule in alone if self._look_ahead is None or not self._looks_ahead(rule))
 
     def start(self, size: int) -> Prefix:
         """The empty prefix of `size` designs."""
