@@ -256,15 +256,13 @@ class NetworkStepper:
         parts = (
             (z[:, at.slot].copy(), low, high) if upper is None else (z[:, at.slot].copy(), low, high, upper)
         )
-        found: Floats = values.log_prob(own, *(torch.from_numpy(part) for part in parts)).numpy()
-        return found
+        return values.log_prob(own, *(torch.from_numpy(part) for part in parts)).numpy()
 
     @torch.no_grad()
     def option_logits(self, emission: Emission, rows: Ints, at: Places, z: Floats) -> Floats:
         """See `Stepper.option_logits`."""
         logits = self._policy.values.option_logits(torch.from_numpy(emission.phi[rows]), at, z)
-        found: Floats = logits.numpy()
-        return found
+        return logits.numpy()
 
     def keep(self, memory: Memory, rows: Ints) -> Memory:
         """The memory of some rows."""

@@ -103,9 +103,8 @@ class Design:
         for name in self.tokens:
             if not isinstance(name, str):
                 raise InvalidDesignError(f"tokens of a design are names, got {name!r:.80}")
-        entries = tuple(map(_entry, self.tokens, self.values))
+        object.__setattr__(self, "values", tuple(map(_entry, self.tokens, self.values)))
         object.__setattr__(self, "tokens", tuple(self.tokens))
-        object.__setattr__(self, "values", entries)
         object.__setattr__(self, "arities", None)
 
     @classmethod
@@ -302,8 +301,7 @@ class DesignBatch(Sequence[Design]):
     @property
     def all_values(self) -> Floats:
         """float[B, T, V], the values with an axis for those of a token, whether or not `values` has one."""
-        wide: Floats = self.library.wide(self.values)
-        return wide
+        return self.library.wide(self.values)
 
     def _decode(self, row: int) -> Design:
         count = int(self.lengths[row])
@@ -323,9 +321,8 @@ class DesignBatch(Sequence[Design]):
         declared = self.library.tokens[token]
         if declared.plain or not declared.parametrised:
             return numbers[0] if declared.plain else None
-        return Values.trusted(
-            {name: value.decode(x) for (name, value), x in zip(declared.values, numbers, strict=False)}
-        )
+        named = zip(declared.values, numbers, strict=False)
+        return Values.trusted({name: value.decode(number) for (name, value), number in named})
 
     def design_lengths(self) -> Ints:
         """int[B], lengths as users count them, without the end token."""
@@ -347,14 +344,11 @@ class DesignBatch(Sequence[Design]):
     def skeletons(self, length: int | None = None) -> list[bytes]:
         """One key for each design, equal exactly where its discrete part is: the tokens, or the first `length` of
         them, and the options that they carry."""
-        counts = (self.lengths if length is None else np.minimum(self.lengths, length)).tolist()
-        tokens = [self.tokens[row, :count].tobytes() for row, count in enumerate(counts)]
-        if not self.library.options.any():
-            return tokens
-        chosen = self.option_numbers()
+        counts = self.lengths if length is None else np.minimum(self.lengths, length)
+        parts = (self.tokens, self.option_numbers()) if self.library.has_options else (self.tokens,)
         return [
-            own + chosen[row, :count].tobytes()
-            for row, (own, count) in enumerate(zip(tokens, counts, strict=True))
+            b"".join(part[row, :count].tobytes() for part in parts)
+            for row, count in enumerate(counts.tolist())
         ]
 
     def option_numbers(self) -> Ints:

@@ -9,7 +9,7 @@ from itertools import islice
 
 import numpy as np
 
-from discodso.base.arrays import Ints
+from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import require_integer
 from discodso.base.errors import DeadEndError, DeclarationError
 from discodso.space.look_ahead import LookAhead
@@ -23,12 +23,14 @@ _AT_ONCE = 500  # prefixes
 _LISTED = 1_000_000  # skeletons that are counted one by one
 
 
-def walked(space: Space, tokens: Ints) -> Prefix:
-    """The prefixes that tokens[B, n] make, their values left open."""
+def walked(space: Space, tokens: Ints, values: Floats | None = None) -> Prefix:
+    """The prefixes that tokens[B, n] make, with values[B, n, V], or with their values left open."""
     prefix = space.start(len(tokens))
-    nothing = np.full((len(tokens), *space.library.low.shape[1:]), np.nan)
+    if values is None:
+        values = np.full((*tokens.shape, space.library.slots), np.nan)
     for position in range(tokens.shape[1]):
-        prefix = prefix.advance(tokens[:, position].copy(), nothing)
+        own = np.ascontiguousarray(space.library.narrow(values[:, position]))
+        prefix = prefix.advance(tokens[:, position].copy(), own)
     return prefix
 
 

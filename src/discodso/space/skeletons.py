@@ -17,7 +17,7 @@ from discodso.base.arrays import Bools, Floats, Ints
 from discodso.space.constraints import Constraint, DifferentLeaves, ForbiddenSiblings, Where
 from discodso.space.design import DesignBatch
 from discodso.space.sequence_rules import Sum
-from discodso.space.space import Options, Space
+from discodso.space.space import Space
 from discodso.space.tokens import Library
 
 _LARGEST = 1e150  # a value beyond it would overflow in any objective
@@ -97,8 +97,7 @@ def unpacked(space: Space, keys: Sequence[bytes]) -> DesignBatch:
 
 def parameters(space: Space, tokens: Ints) -> Bools:
     """bool[..., V], which values of tokens are numbers; padding carries none."""
-    carries: Bools = space.library.numeric[tokens] & (tokens >= 0)[..., None]
-    return carries
+    return space.library.numeric[tokens] & (tokens >= 0)[..., None]
 
 
 def unit_limits(space: Space) -> tuple[Floats, Floats]:
@@ -203,20 +202,10 @@ def _walk(space: Space, designs: DesignBatch, values: Floats) -> Iterator[_Step]
         options, at = space.options(prefix), np.arange(len(rows))
         low, high = options.low[at, tokens], options.high[at, tokens]
         z_low, z_high = (library.wide(ends) for ends in space.bounds_to_coordinates(tokens, low, high))
-        forbidden = options.forbidden[at, tokens] | _barred(library, options, tokens, values[rows, position])
+        forbidden = options.refused(library, tokens, values[rows, position])
         low, high, finite = library.wide(low), library.wide(high), ends_finite[tokens]
         yield _Step(position, rows, tokens, forbidden, low, high, z_low, z_high, finite)
         prefix = prefix.advance(tokens, library.narrow(values[rows, position]))
-
-
-def _barred(library: Library, options: Options, tokens: Ints, values: Floats) -> Bools:
-    """bool[N], whether a token has an option that it may not have."""
-    found = np.zeros(len(tokens), np.bool_)
-    for column, mask in options.barred.items():
-        own = library.columns[column]
-        rows = np.flatnonzero(tokens == own.token)
-        found[rows] |= mask[rows, values[rows, own.slot].astype(np.int64)]
-    return found
 
 
 def _blind_to_values(space: Space) -> bool:
