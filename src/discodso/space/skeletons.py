@@ -117,7 +117,7 @@ def fill(space: Space, skeletons: DesignBatch, units: Floats) -> tuple[DesignBat
     if _blind_to_values(space):
         low, high = np.maximum(library.low, -_LARGEST), np.minimum(library.high, _LARGEST)
         drawn = library.coordinates.to_value(tokens, library.narrow(units))
-        drawn = np.clip(_whole(library, tokens, drawn), low[tokens], high[tokens])
+        drawn = np.clip(library.rounded(tokens, drawn), low[tokens], high[tokens])
         values = np.where(parameters(space, tokens), library.wide(drawn), skeletons.all_values)
         designs = _designs(space, skeletons, values)
         return designs, space.accepted(designs)
@@ -128,13 +128,11 @@ def fill(space: Space, skeletons: DesignBatch, units: Floats) -> tuple[DesignBat
         with np.errstate(invalid="ignore"):  # infinite ranges, whose units are the coordinates
             inside = step.z_low + own * (step.z_high - step.z_low)
         z = np.where(step.finite, inside, np.minimum(np.maximum(own, step.z_low), step.z_high))
-        drawn = library.wide(
-            _whole(library, step.tokens, library.coordinates.to_value(step.tokens, library.narrow(z)))
-        )
+        drawn = library.coordinates.to_value(step.tokens, library.narrow(z))
+        drawn = library.wide(library.rounded(step.tokens, drawn))
         drawn = np.minimum(np.maximum(drawn, step.low), step.high)
-        values[step.rows, step.position] = np.where(
-            library.numeric[step.tokens], drawn, values[step.rows, step.position]
-        )
+        old = values[step.rows, step.position]
+        values[step.rows, step.position] = np.where(library.numeric[step.tokens], drawn, old)
         feasible[step.rows[step.forbidden]] = False
     designs = _designs(space, skeletons, values)
     if space.conditions:
@@ -151,12 +149,11 @@ def units_of(space: Space, designs: DesignBatch) -> Floats:
     units = np.full((*designs.tokens.shape, library.slots), np.nan)
     values = designs.all_values
     for step in _walk(space, designs, values):
-        z = library.wide(
-            library.coordinates.to_z(step.tokens, library.narrow(values[step.rows, step.position]))
-        )
+        own = library.narrow(values[step.rows, step.position])
+        z = library.wide(library.coordinates.to_z(step.tokens, own))
         width = np.where(step.finite & (step.z_high > step.z_low), step.z_high - step.z_low, 1.0)
-        own = np.where(step.finite, (z - step.z_low) / width, z)
-        units[step.rows, step.position] = np.where(library.numeric[step.tokens], own, np.nan)
+        unit = np.where(step.finite, (z - step.z_low) / width, z)
+        units[step.rows, step.position] = np.where(library.numeric[step.tokens], unit, np.nan)
     return units
 
 
@@ -166,13 +163,6 @@ def keeps_rules(skeletons: Space, designs: DesignBatch) -> Bools:
     for step in _walk(skeletons, designs, designs.all_values):
         kept[step.rows[step.forbidden]] = False
     return kept
-
-
-def _whole(library: Library, tokens: Ints, values: Floats) -> Floats:
-    """Values with integers rounded."""
-    if library.plain:
-        return values
-    return np.where(library.half[tokens] > 0, np.round(values), values)
 
 
 @dataclass(frozen=True)
@@ -214,6 +204,5 @@ def _blind_to_values(space: Space) -> bool:
 
 
 def _designs(space: Space, skeletons: DesignBatch, values: Floats) -> DesignBatch:
-    return DesignBatch(
-        space.library, skeletons.tokens, space.library.narrow(values), skeletons.lengths, space
-    )
+    own = space.library.narrow(values)
+    return DesignBatch(space.library, skeletons.tokens, own, skeletons.lengths, space)

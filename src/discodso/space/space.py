@@ -217,11 +217,10 @@ class Space:
             )
         for (token, name), mask in given.items():
             at = self.library.place(token, name)
-            if not self.library.options[at]:
+            count = int(self.library.options[at])
+            if not count:
                 raise DeclarationError(f"{rule.name}.forbidden_options: {name!r} of {token!r} is no Choice")
-            _require_array(
-                rule, mask, np.bool_, (len(prefix), int(self.library.options[at])), "forbidden_options"
-            )
+            _require_array(rule, mask, np.bool_, (len(prefix), count), "forbidden_options")
             found[int(self.library.column_of[at])] = mask
         return found
 
@@ -309,9 +308,7 @@ class Space:
         ends = self.bounds_to_coordinates(tokens, low, high)
         z_low, z_high = np.maximum(ends[0], -3.0), np.minimum(ends[1], 3.0)
         values = library.coordinates.to_value(tokens, z_low + rng.random(z_low.shape) * (z_high - z_low))
-        if not library.plain:
-            values = np.where(library.half[tokens] > 0, np.round(values), values)
-        values = library.wide(np.clip(values, low, high))
+        values = library.wide(np.clip(library.rounded(tokens, values), low, high))
         for index, column in enumerate(library.columns):
             if count := int(library.options[column.token, column.slot]):
                 own = np.flatnonzero(tokens == column.token)
@@ -350,8 +347,7 @@ class Space:
 
     def count(self, max_length: int | None = None) -> int:
         """How many skeletons, sequences of tokens that keep the rules, there are up to a length; exact."""
-        found: int = import_module("discodso.space.listing").count(self, max_length)
-        return found
+        return int(import_module("discodso.space.listing").count(self, max_length))
 
     def enumerate(self, max_length: int | None = None) -> Iterator[tuple[str, ...]]:
         """All skeletons by length, one after the other."""

@@ -305,6 +305,10 @@ class Library:
         """Inverse of `wide`."""
         return array[..., 0] if self.slots == 1 else array
 
+    def rounded(self, at: Any, values: Floats) -> Floats:
+        """Values with those rounded that must be integers; `at` indexes them, as for `low`."""
+        return values if self.plain else np.where(self.half[at] > 0, np.round(values), values)
+
     def members(self, names: Iterable[str]) -> Bools:
         """bool[K], True at the named tokens."""
         member = np.zeros(len(self), dtype=np.bool_)
