@@ -25,11 +25,9 @@ class Stepper(Protocol):
 
     def initial_memory(self, size: int) -> Any:
         """Memory before the first token."""
-        ...
 
     def step(self, prefix: Prefix, memory: Any) -> Emission:
         """psi and phi for the next slot."""
-        ...
 
     def draw(
         self,
@@ -43,22 +41,18 @@ class Stepper(Protocol):
     ) -> Floats:
         """Coordinates float[N] of numbers at these places of rows[N], by uniform[N], given the values before them,
         whose coordinates are z[N, V]."""
-        ...
 
     def draw_together(
         self, emission: Emission, chosen: Ints, options: Options, uniform: Floats
     ) -> Floats | None:
         """Values float[B, V] of the chosen tokens by uniform[V, B], where V > 1; None to have them drawn slot
         by slot with `draw` and `option_logits`."""
-        ...
 
     def option_logits(self, emission: Emission, rows: Ints, at: Places, z: Floats) -> Floats:
         """float64[N, most], logits of the options at these places, given the values before them."""
-        ...
 
     def keep(self, memory: Any, rows: Ints) -> Any:
         """Memory of some rows."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -72,9 +72,8 @@ class ValueHead(nn.Module):
         self.features = library.slots
         self._numbers = int(library.numeric.sum())
         self.outputs = self._numbers * (1 + settings.learn_scale)
-        self._first, self._counts = np.zeros(
-            (2, len(library.columns)), np.int64
-        )  # logits of options, by column
+        # First logit of the options of a column, and how many they are.
+        self._first, self._counts = np.zeros((2, len(library.columns)), np.int64)
         shared: dict[Any, int] = {}
         for index, column in enumerate(library.columns):
             if isinstance(column.value, Choice):
@@ -109,9 +108,8 @@ class ValueHead(nn.Module):
 
     def write_inputs(self, ids: Ints, z: Floats, inputs: Any) -> None:
         """Write ids[S, N] and z[S, N, V] into inputs[N, S * width], which must be zero."""
-        _kernels.fill_inputs(
-            ids, z, self.width, self._feature, self.library.options, COORDINATE_LIMIT, inputs
-        )
+        options = self.library.options
+        _kernels.fill_inputs(ids, z, self.width, self._feature, options, COORDINATE_LIMIT, inputs)
 
     def _seen(self, at: Places, z: Floats) -> Tensor:
         """float32[N, F], what is seen of the values before these places, with coordinates z[N, V]."""

@@ -109,9 +109,8 @@ class Where(Constraint, sees_values=False):
         try:
             return bool(self.predicate(design))
         except Exception as error:
-            raise DeclarationError(
-                f"{self.name} raised {type(error).__name__} for {design}: {error}"
-            ) from error
+            what = f"{self.name} raised {type(error).__name__}"
+            raise DeclarationError(f"{what} for {design}: {error}") from error
 
 
 class Prior(Rule):
@@ -176,10 +175,9 @@ def _completion_table(
     positions, widest = grammar.max_positions, max(grammar.opens_of)
     # No design is longer, so higher counts are alike.
     least, most = min(least, positions + 1), None if most is None else min(most, positions + 1)
-    kinds = sorted(set(zip(grammar.opens_of, family, strict=True)))
-    kind = np.array(
-        [kinds.index(pair) for pair in zip(grammar.opens_of, family, strict=True)], dtype=np.int64
-    )
+    pairs = list(zip(grammar.opens_of, family, strict=True))
+    kinds = sorted(set(pairs))
+    kind = np.array([kinds.index(pair) for pair in pairs], dtype=np.int64)
     top = least if most is None else most  # counts above `least` are alike if there is no upper limit
     slots = positions + widest + 2
     if positions * slots * (top + 2) * len(kinds) > _LARGEST_TABLE:

@@ -10,11 +10,12 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import is_number
 from discodso.base.errors import InvalidDesignError
-from discodso.space.tokens import VALUE, Library
+from discodso.space.tokens import VALUE, Kind, Library
 from discodso.space.values import Values
 
 # What a token carries: nothing, one value without its name, or values by name.
@@ -359,17 +360,21 @@ class DesignBatch(Sequence[Design]):
     @staticmethod
     def concatenate(batches: Sequence[DesignBatch]) -> DesignBatch:
         """One batch of all designs, padded to the longest."""
-        width = max(batch.tokens.shape[1] for batch in batches)
-
-        def pad(array: Any, fill: float) -> Any:
-            missing = [(0, 0)] * array.ndim
-            missing[1] = (0, width - array.shape[1])
-            return np.pad(array, missing, constant_values=fill) if missing[1][1] else array
-
         return DesignBatch(
             batches[0].library,
-            np.concatenate([pad(batch.tokens, -1) for batch in batches]),
-            np.concatenate([pad(batch.values, np.nan) for batch in batches]),
+            padded([batch.tokens for batch in batches], -1),
+            padded([batch.values for batch in batches], np.nan),
             np.concatenate([batch.lengths for batch in batches]),
             batches[0].origin if len({id(batch.origin) for batch in batches}) == 1 else None,
         )
+
+
+def padded(arrays: Sequence[NDArray[Kind]], fill: float) -> NDArray[Kind]:
+    """Arrays [B, T, ...] one after the other, filled up to the longest T."""
+    width = max(array.shape[1] for array in arrays)
+    missing = [((0, 0), (0, width - a.shape[1]), (0, 0))[: a.ndim] for a in arrays]
+    same = [
+        np.pad(array, own, constant_values=fill) if own[1][1] else array
+        for array, own in zip(arrays, missing, strict=True)
+    ]
+    return np.concatenate(same)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from html import escape
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from discodso.space.look_ahead import LookAhead
 from discodso.space.prefix import Prefix
 from discodso.space.sequence_rules import automaton_of, look_ahead_of
 from discodso.space.space import Space
-from discodso.space.tokens import FixedSequence, OpenSequence, Tree
+from discodso.space.tokens import FixedSequence
 from discodso.space.values import Choice, Integer
 
 _AT_ONCE = 500  # prefixes
@@ -55,11 +56,9 @@ def skeletons(space: Space, max_length: int | None = None) -> Iterator[tuple[str
             if not space.options(space.start(1)).forbidden[0, space.library.end]:
                 yield ()
             continue
-        exact = Tree(length, length) if isinstance(shape, Tree) else FixedSequence(length)
-        if isinstance(shape, OpenSequence):
-            exact = replace(shape, min_length=length, max_length=length)  # type: ignore[assignment]
+        exact: Any = {} if isinstance(shape, FixedSequence) else {"min_length": length, "max_length": length}
         try:
-            own = replace(space, shape=exact)
+            own = replace(space, shape=replace(shape, **exact))
         except DeadEndError:  # no design has this length
             continue
         waiting = [np.empty((1, 0), np.int64)]
@@ -89,9 +88,8 @@ def count(space: Space, max_length: int | None = None) -> int:
             return _accepted(product, grammar.max_positions if max_length is None else max_length)
     found = sum(1 for _ in islice(skeletons(space, max_length), _LISTED + 1))
     if found > _LISTED:
-        raise DeclarationError(
-            f"more than {_LISTED} skeletons are too many to count one by one; give max_length"
-        )
+        what = f"more than {_LISTED} skeletons are too many to count one by one"
+        raise DeclarationError(f"{what}; give max_length")
     return found
 
 
@@ -137,9 +135,8 @@ def describe(space: Space, examples: int = 3) -> Description:
                 what = value.expected
             else:
                 kind = "an integer" if isinstance(value, Integer) else "a number"
-                what = f"{kind} from {value.low:g} to {value.high:g}" + (
-                    ", by its logarithm" if value.log else ""
-                )
+                scale = ", by its logarithm" if value.log else ""
+                what = f"{kind} from {value.low:g} to {value.high:g}{scale}"
             lines.append(f"    {name}: {what}")
     rules = [rule.name for rule in (*space.constraints, *space.priors)]
     rules += [] if type(space.bounds).__name__ == "FixedRanges" else [space.bounds.name]

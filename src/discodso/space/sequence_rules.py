@@ -30,10 +30,8 @@ class _LooksAhead(AboutTokens):
         """See `Rule.check`."""
         super().check(library, grammar)
         if not grammar.chain:
-            name = type(self).__name__
-            raise DeclarationError(
-                f"{name} is for sequences; in a space of shape Tree use ChildTypes or Repeat"
-            )
+            what = f"{type(self).__name__} is for sequences"
+            raise DeclarationError(f"{what}; in a space of shape Tree use ChildTypes or Repeat")
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""
@@ -77,7 +75,7 @@ class Follows(SequenceRule, sees_values=False):
     def automaton(self, library: Library) -> Automaton:
         """The state says whether one of `after` came last."""
         own, before = library.members(self.tokens).tolist(), library.members(self.after).tolist()
-        return Automaton(False, lambda state, token: None if own[token] and not state else before[token])
+        return Automaton(False, lambda s, k: None if own[k] and not s else before[k])
 
 
 @dataclass(frozen=True)
@@ -90,11 +88,7 @@ class LeadsTo(SequenceRule, sees_values=False):
     def automaton(self, library: Library) -> Automaton:
         """The state says whether one of `tokens` came last."""
         own, after = library.members(self.tokens).tolist(), library.members(self.following).tolist()
-        return Automaton(
-            False,
-            lambda state, token: None if state and not after[token] else own[token],
-            lambda state: not state,
-        )
+        return Automaton(False, lambda s, k: None if s and not after[k] else own[k], lambda s: not s)
 
 
 @dataclass(frozen=True)
@@ -107,9 +101,7 @@ class Needs(SequenceRule, sees_values=False):
     def automaton(self, library: Library) -> Automaton:
         """The state says whether one of `earlier` has come."""
         own, before = library.members(self.tokens).tolist(), library.members(self.earlier).tolist()
-        return Automaton(
-            False, lambda state, token: None if own[token] and not state else state or before[token]
-        )
+        return Automaton(False, lambda s, k: None if own[k] and not s else s or before[k])
 
 
 @dataclass(frozen=True)
@@ -121,9 +113,7 @@ class StartsWith(SequenceRule, sees_values=False):
     def automaton(self, library: Library) -> Automaton:
         """The state says whether there is a token."""
         own = library.members(self.tokens).tolist()
-        return Automaton(
-            False, lambda state, token: True if state or own[token] else None, lambda state: state
-        )
+        return Automaton(False, lambda s, k: True if s or own[k] else None, lambda s: s)
 
 
 @dataclass(frozen=True)
@@ -135,7 +125,7 @@ class EndsWith(SequenceRule, sees_values=False):
     def automaton(self, library: Library) -> Automaton:
         """The state says whether one of `tokens` came last."""
         own = library.members(self.tokens).tolist()
-        return Automaton(False, lambda state, token: own[token], lambda state: state)
+        return Automaton(False, lambda s, k: own[k], lambda s: s)
 
 
 @dataclass(frozen=True, init=False)
@@ -147,9 +137,8 @@ class _OneByOne(SequenceRule):
     def __init__(self, *tokens: str) -> None:
         if len(tokens) == 1 and not isinstance(tokens[0], str):
             rule = type(self).__name__
-            raise DeclarationError(
-                f"{rule} takes its tokens one by one: {rule}('a', 'b'), or {rule}(*tokens)"
-            )
+            how = f"{rule}('a', 'b'), or {rule}(*tokens)"
+            raise DeclarationError(f"{rule} takes its tokens one by one: {how}")
         object.__setattr__(self, "tokens", names_of(tokens))
 
 
@@ -160,9 +149,7 @@ class Together(_OneByOne, sees_values=False):
         """The state has those that came."""
         places = {int(k): 1 << at for at, k in enumerate(library.ids(self.tokens))}
         every = (1 << len(places)) - 1
-        return Automaton(
-            0, lambda state, token: state | places.get(token, 0), lambda state: state in (0, every)
-        )
+        return Automaton(0, lambda s, k: s | places.get(k, 0), lambda s: s in (0, every))
 
 
 class AnyOrder(_OneByOne, sees_values=False):
@@ -245,11 +232,7 @@ def automaton_of(rule: Constraint, library: Library) -> Automaton | None:
             return rule.automaton(library)
         case Apart():
             rows, first, after = apart_states(rule, library)
-            return Automaton(
-                first,
-                lambda state, token: None if rows[state][token] else after(state, token),
-                takes_end=True,
-            )
+            return Automaton(first, lambda s, k: None if rows[s][k] else after(s, k), takes_end=True)
         case Repeat(tokens=tokens, at_least=least, at_most=most):
             own, top = library.members(tokens).tolist(), least if most is None else most
 
@@ -257,5 +240,5 @@ def automaton_of(rule: Constraint, library: Library) -> Automaton | None:
                 count = state + own[token]
                 return None if most is not None and count > most else min(count, top)
 
-            return Automaton(0, step, lambda state: state >= least, takes_end=True)
+            return Automaton(0, step, lambda s: s >= least, takes_end=True)
     return None

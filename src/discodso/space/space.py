@@ -195,9 +195,8 @@ class Space:
             logits = soft.logits(prefix)
             _require_array(soft, logits, np.float64, forbidden.shape)
             if not np.isfinite(logits).all():
-                raise DeclarationError(
-                    f"{soft.name} gave a logit that is not finite; use a Constraint to forbid"
-                )
+                what = f"{soft.name} gave a logit that is not finite"
+                raise DeclarationError(f"{what}; use a Constraint to forbid")
             prior = logits if prior is None else prior + logits
         return Options(forbidden, prior, low, high, barred)
 
@@ -383,9 +382,8 @@ class Space:
         for row, design in enumerate(designs):
             ids, numbers = self._encode_one(design)
             if len(ids) > width:
-                raise InvalidDesignError(
-                    f"{design} has {len(design)} tokens, more than the longest design of the space"
-                )
+                what = f"{design} has {len(design)} tokens"
+                raise InvalidDesignError(f"{what}, more than the longest design of the space")
             lengths[row] = len(ids)
             tokens[row, : len(ids)] = ids
             values[row, : len(ids)] = numbers
@@ -417,22 +415,20 @@ class Space:
         if declared.parametrised != (entry is not None):
             need = "needs a value" if entry is None else "takes no value"
             raise InvalidDesignError(f"token {declared.name!r} {need}")
-        if isinstance(entry, Mapping):
-            if unknown := [name for name in entry if name not in dict(declared.values)]:
-                raise InvalidDesignError(f"token {declared.name!r} has no value {unknown[0]!r}")
-        elif len(declared.values) > 1:
-            wanted = ", ".join(name for name, _ in declared.values)
-            raise InvalidDesignError(f"token {declared.name!r} needs its values by name: {wanted}")
+        known = dict(declared.values)
+        if len(known) > 1 and not isinstance(entry, Mapping):
+            raise InvalidDesignError(f"token {declared.name!r} needs its values by name: {', '.join(known)}")
+        given = entry if isinstance(entry, Mapping) else dict.fromkeys(known, entry)
+        if unknown := [name for name in given if name not in known]:
+            raise InvalidDesignError(f"token {declared.name!r} has no value {unknown[0]!r}")
         numbers: list[float] = []
-        for name, value in declared.values:
-            if isinstance(entry, Mapping) and name not in entry:
+        for name, value in known.items():
+            if name not in given:
                 raise InvalidDesignError(f"token {declared.name!r} needs a value {name!r}")
-            given = entry[name] if isinstance(entry, Mapping) else entry
-            number = value.encode(given)
+            number = value.encode(given[name])
             if number is None:
-                raise InvalidDesignError(
-                    f"{name} of token {declared.name!r} must be {value.expected}, got {given!r:.80}"
-                )
+                what = f"{name} of token {declared.name!r} must be {value.expected}"
+                raise InvalidDesignError(f"{what}, got {given[name]!r:.80}")
             numbers.append(number)
         return numbers
 

@@ -67,19 +67,15 @@ class Token:
         if range is not None:
             if values:
                 raise DeclarationError(f"{of_token}give a range or values by name, not both")
-            if not isinstance(range, (tuple, list, np.ndarray)) or len(range) != 2:
-                raise DeclarationError(
-                    f"{of_token}range must be a pair (low, high) of numbers, got {range!r:.80}"
-                )
+            pair = isinstance(range, (tuple, list, np.ndarray)) and len(range) == 2
+            require(of_token + "range", range, pair, "a pair (low, high) of numbers")
             low, high = checked_range(of_token + "range", range[0], range[1], scale == "log")
             values = {VALUE: Real(low, high, scale == "log")}
         elif scale == "log":
             raise DeclarationError(f"{of_token}scale 'log' needs a range")
         for own, value in values.items():
-            if not isinstance(value, (Real, Integer, Choice)):
-                raise DeclarationError(
-                    f"{of_token}value {own!r} must be a Real, Integer or Choice, got {value!r:.80}"
-                )
+            good = isinstance(value, (Real, Integer, Choice))
+            require(f"{of_token}value {own!r}", value, good, "a Real, Integer or Choice")
             if not own.isidentifier() or own in _TAKEN or own.startswith("_"):
                 raise DeclarationError(f"{of_token}a value cannot be called {own!r}")
         for key, given in (("name", name), ("arity", int(arity)), ("complexity", complexity)):

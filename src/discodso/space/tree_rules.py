@@ -94,9 +94,7 @@ def tree_rule_of(rule: Constraint, library: Library) -> TreeRule | None:
             rows, first, after = apart_states(rule, library)
             if apart_table(rule, library).relation == "sibling":
                 return TreeRule(None, lambda s, parent, child: None, lambda s, left, k: not rows[left][k])
-            return TreeRule(
-                first, lambda s, parent, child: after(s, parent), lambda s, left, k: not rows[s][k]
-            )
+            return TreeRule(first, lambda s, parent, _: after(s, parent), lambda s, left, k: not rows[s][k])
     return None
 
 
@@ -156,15 +154,13 @@ class TreeLookAhead:
 
     def _sum(self, first: int, second: int) -> int:
         """All sums of a number of each set."""
-        found, at = 0, 0
+        found = 0
         if first.bit_count() > second.bit_count():
             first, second = second, first
         while first:
-            step = (first & -first).bit_length() - 1
-            at += step
-            found |= second << at
-            first >>= step + 1
-            at += 1
+            lowest = first & -first
+            found |= second << (lowest.bit_length() - 1)
+            first ^= lowest
         return found & self._all
 
     def forbidden(self, prefix: Prefix) -> Bools:
