@@ -284,19 +284,19 @@ class Apart(AboutTokens):
 
     def check(self, library: Library, grammar: Grammar) -> None:
         """See `Rule.check`."""
-        if apart_table(self, library).relation == "sibling" and grammar.chain:
+        if apart_pairs(self, library).relation == "sibling" and grammar.chain:
             raise DeclarationError("siblings need a space of shape Tree, and this one is a sequence")
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""
-        relation, table, above, below = apart_table(self, prefix.library)
+        relation, table, above, below = apart_pairs(self, prefix.library)
         if relation == "ancestors":
             return prefix.ancestors[:, above].any(axis=1, keepdims=True) & below
         found: Bools = table[getattr(prefix, relation)]
         return found
 
 
-class ApartTable(NamedTuple):
+class ApartPairs(NamedTuple):
     """The pairs of a rule as an array.
 
     Attributes:
@@ -312,18 +312,18 @@ class ApartTable(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def apart_table(rule: Apart, library: Library) -> ApartTable:
+def apart_pairs(rule: Apart, library: Library) -> ApartPairs:
     """The pairs of a rule for the tokens of a library."""
     relation, pairs = rule._apart(library)
     table = np.zeros((len(library) + 1, len(library)), np.bool_)
     for first, second in pairs:
         table[library.id(first), library.id(second)] = True
-    return ApartTable(relation, table, np.asarray(table[:-1].any(axis=1)), np.asarray(table.any(axis=0)))
+    return ApartPairs(relation, table, np.asarray(table[:-1].any(axis=1)), np.asarray(table.any(axis=0)))
 
 
 def apart_states(rule: Apart, library: Library) -> tuple[list[list[bool]], int, Callable[[int, int], int]]:
     """A rule as states: which tokens each forbids, the first one, and from a state and a token to the next one."""
-    relation, table, _, _ = apart_table(rule, library)
+    relation, table, _, _ = apart_pairs(rule, library)
     rows: list[list[bool]] = table.tolist()
     kind = [rows.index(row) for row in rows]  # tokens that forbid the same lead to one state
     free = kind[-1]

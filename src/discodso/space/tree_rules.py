@@ -17,7 +17,7 @@ import numpy as np
 from discodso.base.arrays import Bools
 from discodso.base.checks import require_integer
 from discodso.base.errors import DeclarationError
-from discodso.space.constraints import AboutTokens, Apart, Constraint, Names, apart_states, apart_table
+from discodso.space.constraints import AboutTokens, Apart, Constraint, Names, apart_pairs, apart_states
 from discodso.space.prefix import Prefix
 from discodso.space.tokens import Grammar, Library
 
@@ -92,7 +92,7 @@ def tree_rule_of(rule: Constraint, library: Library) -> TreeRule | None:
             )
         case Apart():
             rows, first, after = apart_states(rule, library)
-            if apart_table(rule, library).relation == "sibling":
+            if apart_pairs(rule, library).relation == "sibling":
                 return TreeRule(None, lambda s, parent, child: None, lambda s, left, k: not rows[left][k])
             return TreeRule(first, lambda s, parent, _: after(s, parent), lambda s, left, k: not rows[s][k])
     return None
