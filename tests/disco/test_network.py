@@ -11,6 +11,7 @@ import torch
 from enumeration import all_skeletons, probability_by_hand, valid_skeletons
 from scipy import stats
 from spaces import SMALL, decision_tree, mixed_sequence, symbolic
+from stepping import log_prob_by_steps
 
 from discodso import (
     DeclarationError,
@@ -139,15 +140,12 @@ DISTRIBUTED = {
 def test_log_prob_when_sampled_equals_log_prob_when_scored(name, layers, cell):
     space, settings = DISTRIBUTED[name]
     policy = make(space, replace(settings, cell=cell, layers=layers))
-    drawn = sample(space, policy.stepper(), 300, np.random.default_rng(2), with_log_prob=True)
-    assert np.isfinite(drawn.log_prob).all()
-    np.testing.assert_allclose(
-        score(space, policy, drawn.designs).log_prob.numpy(), drawn.log_prob, rtol=0, atol=1e-4
-    )
-    as_objects = [drawn.designs[i] for i in range(20)]
-    np.testing.assert_allclose(
-        score(space, policy, as_objects).log_prob.numpy(), drawn.log_prob[:20], rtol=0, atol=1e-4
-    )
+    drawn = sample(space, policy.stepper(), 300, np.random.default_rng(2)).designs
+    sampled = log_prob_by_steps(space, policy, drawn)
+    assert np.isfinite(sampled).all()
+    np.testing.assert_allclose(score(space, policy, drawn).log_prob.numpy(), sampled, rtol=0, atol=1e-4)
+    as_objects = score(space, policy, list(drawn)[:20]).log_prob.numpy()
+    np.testing.assert_allclose(as_objects, sampled[:20], rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("learn_scale", [False, True])
@@ -218,12 +216,13 @@ def test_entropy_of_designs_with_narrow_bounds_is_finite_and_so_are_gradients():
 def test_means_forty_scales_outside_the_bounds_are_harmless():
     space = mixed_sequence()
     policy = make(space, NetworkSettings(shift=20.0))
-    drawn = sample(space, policy.stepper(), 500, np.random.default_rng(0), with_log_prob=True)
+    drawn = sample(space, policy.stepper(), 500, np.random.default_rng(0))
     values = drawn.designs.values[~np.isnan(drawn.designs.values)]
     assert np.all((values >= 0) & (values <= 1))
     scored = policy.score(replay(space, drawn.designs))
     (scored.log_prob.mean() + scored.entropy.mean()).backward()
-    assert np.isfinite(drawn.log_prob).all()
+    assert torch.isfinite(scored.log_prob).all()
+    assert np.isfinite(log_prob_by_steps(space, policy, drawn.designs)).all()
     assert all(torch.isfinite(p.grad).all() for p in policy.parameters())
 
 

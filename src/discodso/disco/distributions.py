@@ -8,7 +8,7 @@ interval has no digits left in float32.
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,44 +28,11 @@ _TAIL_NODES, _TAIL_WEIGHTS = (torch.from_numpy(x) for x in np.polynomial.legendr
 _TAIL_REACH = 40.0  # e^-40 of the mass is left out
 
 
-class Distribution(Protocol):
-    """What the policy needs of a distribution; all arguments broadcast. low and high may be infinite."""
+class TruncatedNormal:
+    """The normal distribution conditioned on [low, high]; ends may be infinite, and all arguments broadcast."""
 
     def sample(self, mean: Floats, scale: Floats, low: Floats, high: Floats, uniform: Floats) -> Floats:
         """Draw one value for each entry from uniform numbers in [0, 1)."""
-        ...
-
-    def log_prob(self, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        """Log density at z, which lies within the bounds."""
-        ...
-
-    def entropy(self, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        """Differential entropy."""
-        ...
-
-
-class Normal:
-    """The normal distribution; bounds are ignored."""
-
-    def sample(self, mean: Floats, scale: Floats, low: Floats, high: Floats, uniform: Floats) -> Floats:
-        """See `Distribution.sample`."""
-        drawn: Floats = mean + scale * special.ndtri(_open_interval(uniform))
-        return drawn
-
-    def log_prob(self, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        """See `Distribution.log_prob`."""
-        return -0.5 * ((z - mean) / scale) ** 2 - torch.log(scale) - _HALF_LOG_2PI
-
-    def entropy(self, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        """See `Distribution.entropy`."""
-        return torch.log(scale) + (_HALF_LOG_2PI + 0.5)
-
-
-class TruncatedNormal:
-    """The normal distribution conditioned on [low, high]; equals Normal where both ends are infinite."""
-
-    def sample(self, mean: Floats, scale: Floats, low: Floats, high: Floats, uniform: Floats) -> Floats:
-        """See `Distribution.sample`."""
         a, b = (low - mean) / scale, (high - mean) / scale
         # Work in the lower tail, where log Phi keeps its digits; u is mirrored with the interval.
         mirrored = a > -b
@@ -80,7 +47,7 @@ class TruncatedNormal:
         return drawn
 
     def log_prob(self, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        """See `Distribution.log_prob`."""
+        """Log density at z, which lies within the bounds."""
         a, b = _standardise(mean, scale, low, high)
         centre = _nearest_to_zero(a, b)
         x = (z - mean) / scale
@@ -90,7 +57,7 @@ class TruncatedNormal:
         return relative - torch.log(scale) - _HALF_LOG_2PI - _log_mass(a, b)
 
     def entropy(self, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        """See `Distribution.entropy`."""
+        """Differential entropy."""
         a, b = _standardise(mean, scale, low, high)
         scale = torch.broadcast_to(scale, a.shape)
         narrow = _is_narrow(a, b)
@@ -106,6 +73,23 @@ class TruncatedNormal:
             if bool(where.any()):
                 result = result.masked_scatter(where, entropy(a[where], b[where]))
         return result + torch.log(scale)
+
+
+class Normal(TruncatedNormal):
+    """The same where all ends are infinite; bounds are ignored."""
+
+    def sample(self, mean: Floats, scale: Floats, low: Floats, high: Floats, uniform: Floats) -> Floats:
+        """Draw one value for each entry from uniform numbers in [0, 1)."""
+        drawn: Floats = mean + scale * special.ndtri(_open_interval(uniform))
+        return drawn
+
+    def log_prob(self, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """Log density at z."""
+        return -0.5 * ((z - mean) / scale) ** 2 - torch.log(scale) - _HALF_LOG_2PI
+
+    def entropy(self, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """Differential entropy."""
+        return torch.log(scale) + (_HALF_LOG_2PI + 0.5)
 
 
 class _Scored(torch.autograd.Function):
@@ -174,7 +158,7 @@ def entropy_of_bins(edges: Tensor, mean: Tensor, scale: Tensor, low: Tensor, hig
 def mean_of_truncated(mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
     """Mean of a Normal conditioned on [low, high]."""
     a, b = _standardise(mean, scale, low, high)
-    at_a, at_b = _densities_at_ends(a, b, _log_mass(a, b))
+    at_a, at_b = _densities_at_ends(a, b, _nearest_to_zero(a, b), _log_mass(a, b))
     return torch.clamp(mean + scale * (at_a - at_b), low, high)
 
 
@@ -221,8 +205,7 @@ class _LogMass(torch.autograd.Function):
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor, Tensor]:
         a, b, c, log_mass = ctx.saved_tensors  # type: ignore[attr-defined]
-        at_a = torch.exp(-0.5 * (a - c) * (a + c) - _HALF_LOG_2PI - log_mass)
-        at_b = torch.exp(-0.5 * (b - c) * (b + c) - _HALF_LOG_2PI - log_mass)
+        at_a, at_b = _densities_at_ends(a, b, c, log_mass)
         return -grads[0] * at_a, grads[0] * at_b
 
 
@@ -268,9 +251,8 @@ def _log_mass_narrow(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
     return shift + torch.log(mean_density) + torch.log(b - a)
 
 
-def _densities_at_ends(a: Tensor, b: Tensor, log_mass: Tensor) -> tuple[Tensor, Tensor]:
-    """phi(a) and phi(b) over the mass of [a, b]."""
-    c = _nearest_to_zero(a, b)
+def _densities_at_ends(a: Tensor, b: Tensor, c: Tensor, log_mass: Tensor) -> tuple[Tensor, Tensor]:
+    """phi(a) and phi(b) over the mass of [a, b], whose point nearest to 0 is c."""
     at_a, at_b = (torch.exp(-0.5 * (x - c) * (x + c) - _HALF_LOG_2PI - log_mass) for x in (a, b))
     return at_a, at_b
 
@@ -279,7 +261,7 @@ def _entropy_wide(a: Tensor, b: Tensor) -> Tensor:
     """log mass + log sqrt(2 pi e) + (a phi(a) - b phi(b)) / (2 mass), for scale 1."""
     c = _nearest_to_zero(a, b)
     log_mass = _log_mass(a, b)
-    at_a, at_b = _densities_at_ends(a, b, log_mass)
+    at_a, at_b = _densities_at_ends(a, b, c, log_mass)
     return (log_mass - 0.5 * c * c) + _HALF_LOG_2PI + 0.5 + 0.5 * (a * at_a - b * at_b)
 
 

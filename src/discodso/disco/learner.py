@@ -30,11 +30,7 @@ class Learner:
     """
 
     def __init__(
-        self,
-        space: Space,
-        settings: LearnerSettings,
-        network: NetworkSettings,
-        rng: np.random.Generator,
+        self, space: Space, settings: LearnerSettings, network: NetworkSettings, rng: np.random.Generator
     ) -> None:
         self.policy = Policy(space, network, rng)
         self.baseline = Baseline()

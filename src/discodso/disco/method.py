@@ -52,7 +52,6 @@ class Method(Protocol):
 
     def ask(self, size: int | None = None) -> DesignBatch:
         """Designs to evaluate next; `batch_size` of them unless a number is given."""
-        ...
 
     def tell(
         self, designs: Sequence[Design], rewards: ArrayLike, weights: ArrayLike | None = None
@@ -61,7 +60,6 @@ class Method(Protocol):
 
         `weights` is the evidence behind each reward, such as episodes, None if all are equal.
         """
-        ...
 
 
 @runtime_checkable
@@ -79,7 +77,6 @@ class Refining(Protocol):
 
         Rewards that are not finite mark failed designs.
         """
-        ...
 
 
 @runtime_checkable
@@ -88,11 +85,9 @@ class Resumable(Protocol):
 
     def state(self) -> State:
         """All that later steps depend on."""
-        ...
 
     def restore(self, state: State) -> None:
         """Go back to a state; KeyError, TypeError or ValueError if it belongs to something else."""
-        ...
 
 
 @runtime_checkable
@@ -101,7 +96,6 @@ class Comparing(Protocol):
 
     def begin_anew(self) -> None:
         """The method has begun anew: designs are no longer to be compared with those before."""
-        ...
 
 
 class MethodSettings(Protocol):
@@ -109,7 +103,6 @@ class MethodSettings(Protocol):
 
     def build(self, space: Space, seed: int | np.random.SeedSequence) -> Method:
         """A fresh method."""
-        ...
 
 
 def told_arrays(space: Space, designs: Sequence[Design], rewards: ArrayLike) -> tuple[DesignBatch, Floats]:

@@ -236,35 +236,13 @@ class NetworkStepper:
 
     def draw_together(self, emission: Emission, chosen: Ints, options: Options, uniform: Floats) -> Floats:
         """See `Stepper.draw_together`."""
-        values = self._policy.values
-        return values.draw(emission.phi, chosen, options.low, options.high, options.barred, uniform)
-
-    @torch.no_grad()
-    def log_prob(
-        self,
-        emission: Emission,
-        rows: Ints,
-        at: Places,
-        z: Floats,
-        low: Floats,
-        high: Floats,
-        upper: Floats | None = None,
-    ) -> Floats:
-        """See `Stepper.log_prob`."""
-        values = self._policy.values
-        own = values.numbers_at(torch.from_numpy(emission.phi), torch.from_numpy(rows), at, z)
-        parts = (
-            (z[:, at.slot].copy(), low, high) if upper is None else (z[:, at.slot].copy(), low, high, upper)
-        )
-        found: Floats = values.log_prob(own, *(torch.from_numpy(part) for part in parts)).numpy()
-        return found
+        return self._policy.values.draw(emission.phi, chosen, options, uniform)
 
     @torch.no_grad()
     def option_logits(self, emission: Emission, rows: Ints, at: Places, z: Floats) -> Floats:
         """See `Stepper.option_logits`."""
         logits = self._policy.values.option_logits(torch.from_numpy(emission.phi[rows]), at, z)
-        found: Floats = logits.numpy()
-        return found
+        return logits.numpy()
 
     def keep(self, memory: Memory, rows: Ints) -> Memory:
         """The memory of some rows."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from discodso.base.arrays import Bools, Floats, Ints
-from discodso.space.design import DesignBatch
+from discodso.space.design import DesignBatch, padded
 from discodso.space.prefix import Prefix
 from discodso.space.space import Options, Space
 
@@ -61,7 +61,9 @@ class Scripts:
         z = np.where(z > high, 2 * high - z, np.where(z < low, 2 * low - z, z))
         values[moved] = library.coordinates.to_value(at, np.clip(z, low, high))
         if not library.plain:  # a step of an integer is one at least
-            values[moved] = _whole_steps(library.half[at] > 0, values[moved], old, steps[moved])
+            rounded = library.rounded(at, values[moved])
+            still = (library.half[at] > 0) & (rounded == old)
+            values[moved] = np.where(still, old + np.sign(steps[moved]), rounded)
         return cls(tokens, values, skip)
 
     def __len__(self) -> int:
@@ -71,25 +73,11 @@ class Scripts:
     def joined(cls, space: Space, parts: Sequence[Scripts], empty: int) -> Scripts:
         """Scripts one after the other, then some empty ones, which leave all to the network."""
         parts = [*parts, cls.of(space, [[] for _ in range(empty)])]
-        width = max(part.tokens.shape[1] for part in parts)
-
-        def padded(arrays: Sequence[Any], fill: float) -> Any:
-            missing = [((0, 0), (0, width - a.shape[1]), (0, 0))[: a.ndim] for a in arrays]
-            wide = [np.pad(a, own, constant_values=fill) for a, own in zip(arrays, missing, strict=True)]
-            return np.concatenate(wide)
-
         return cls(
             padded([part.tokens for part in parts], _END),
             padded([part.values for part in parts], np.nan),
             padded([part.skip for part in parts], 1),
         )
-
-
-def _whole_steps(whole: Bools, values: Floats, old: Floats, steps: Floats) -> Floats:
-    """Values, where they must be whole rounded, and moved by one at least."""
-    rounded = np.round(values)
-    rounded = np.where(rounded == old, old + np.sign(steps), rounded)
-    return np.where(whole, rounded, values)
 
 
 class Reader:

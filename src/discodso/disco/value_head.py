@@ -10,18 +10,15 @@ design, as it is for the positions of a design.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from discodso.base.arrays import Bools, Floats, Ints, Singles
+from discodso.base.arrays import Floats, Ints, Singles
 from discodso.disco import _kernels as own_kernels
 from discodso.disco.distributions import (
-    Distribution,
     Normal,
     TruncatedNormal,
     entropy_of_bins,
@@ -33,7 +30,7 @@ from discodso.disco.emission import Places
 from discodso.disco.settings import SCALE_LIMITS, NetworkSettings
 from discodso.space import _kernels
 from discodso.space.replay import Trace
-from discodso.space.space import Space
+from discodso.space.space import Options, Space
 from discodso.space.values import Choice
 
 COORDINATE_LIMIT = 10.0  # of coordinates as network inputs; a constant of 1e6 must not saturate every gate
@@ -75,9 +72,8 @@ class ValueHead(nn.Module):
         self.features = library.slots
         self._numbers = int(library.numeric.sum())
         self.outputs = self._numbers * (1 + settings.learn_scale)
-        self._first, self._counts = np.zeros(
-            (2, len(library.columns)), np.int64
-        )  # logits of options, by column
+        # First logit of the options of a column, and how many they are.
+        self._first, self._counts = np.zeros((2, len(library.columns)), np.int64)
         shared: dict[Any, int] = {}
         for index, column in enumerate(library.columns):
             if isinstance(column.value, Choice):
@@ -91,11 +87,17 @@ class ValueHead(nn.Module):
         self.conditions: nn.Linear | None = None
         if library.slots > 1:
             self.conditions = nn.Linear(self.features, self.outputs, bias=False, dtype=torch.float32)
-        ends = np.isfinite(np.stack((library.wide(library.low), library.wide(library.high))))[
-            :, library.numeric
-        ]
-        bounded = bool(ends.any()) or not space.has_fixed_ranges
-        self.distribution: Distribution = TruncatedNormal() if bounded else Normal()
+        ends = np.stack((library.wide(library.low), library.wide(library.high)))[:, library.numeric]
+        bounded = bool(np.isfinite(ends).any()) or not space.has_fixed_ranges
+        self.distribution = TruncatedNormal() if bounded else Normal()
+        self._first_number_of = np.cumsum(library.numeric[:, 0]) - 1  # of each token, among the first values
+        self._reals, self._options = library.numeric & ~library.integer, library.options > 0
+        kinds, later = (self._reals, library.integer, self._options), range(1, library.slots)
+        # Kinds, and slots of each that are scored together: later numbers are, but not options, of which one may
+        # have many more than another.
+        groups = [(kind, slice(0, 1)) for kind in kinds] + [(kind, slice(1, None)) for kind in kinds[:2]]
+        groups += [(self._options, slice(slot, slot + 1)) for slot in later]
+        self._groups = [(kind, slots) for kind, slots in groups if kind[:, slots].any()]
 
     # -------------------------------------------------------------------------------------------- inputs
 
@@ -106,9 +108,8 @@ class ValueHead(nn.Module):
 
     def write_inputs(self, ids: Ints, z: Floats, inputs: Any) -> None:
         """Write ids[S, N] and z[S, N, V] into inputs[N, S * width], which must be zero."""
-        _kernels.fill_inputs(
-            ids, z, self.width, self._feature, self.library.options, COORDINATE_LIMIT, inputs
-        )
+        options = self.library.options
+        _kernels.fill_inputs(ids, z, self.width, self._feature, options, COORDINATE_LIMIT, inputs)
 
     def _seen(self, at: Places, z: Floats) -> Tensor:
         """float32[N, F], what is seen of the values before these places, with coordinates z[N, V]."""
@@ -128,11 +129,6 @@ class ValueHead(nn.Module):
             mean = mean.index_select(-1, own)
             scale = scale.index_select(-1, own) if self.settings.learn_scale else scale
         return self._distributed(mean, scale)
-
-    @cached_property
-    def _first_number_of(self) -> Ints:
-        """int[K], which of these numbers the first value of a token is."""
-        return np.cumsum(self.library.numeric[:, 0]) - 1
 
     def _distributed(self, raw_mean: Tensor, raw_scale: Tensor) -> Numbers:
         s = self.settings
@@ -167,56 +163,25 @@ class ValueHead(nn.Module):
         logits = phi.gather(-1, (first[:, None] + places).clamp(max=self.outputs - 1)).double()
         return logits.masked_fill(places >= counts[:, None], FORBIDDEN)
 
-    def draw(
-        self,
-        phi: Singles,
-        chosen: Ints,
-        low: Floats,
-        high: Floats,
-        barred: Mapping[int, Bools],
-        uniform: Floats,
-    ) -> Floats:
-        """Values float[B, V] of the chosen tokens of a space with V > 1, NaN where there is none, from phi[B, O],
-        bounds[B, K, V], and uniform[V, B]; see `Options`."""
+    def draw(self, phi: Singles, chosen: Ints, options: Options, uniform: Floats) -> Floats:
+        """Values float[B, V] of the chosen tokens of a space with V > 1, NaN where there is none, from phi[B, O]
+        and uniform[V, B]."""
         assert self.conditions is not None
         library, s, c = self.library, self.settings, self.library.coordinates
         values = np.full((len(chosen), library.slots), np.nan)
-        masks = np.zeros((len(barred), len(chosen), int(library.options.max())), np.bool_)
+        masks = np.zeros((len(options.barred), len(chosen), int(library.options.max())), np.bool_)
         masks_at = np.full(len(library.columns), -1, np.int64)
-        for at, (column, mask) in enumerate(barred.items()):
+        for at, (column, mask) in enumerate(options.barred.items()):
             masks[at, :, : mask.shape[1]], masks_at[column] = mask, at
-        own_kernels.draw_values(
-            phi,
-            self.conditions.weight.detach().numpy(),
-            chosen,
-            uniform,
-            low,
-            high,
-            masks,
-            masks_at,
-            library.column_of,
-            self._feature,
-            COORDINATE_LIMIT,
-            library.number_of,
-            self._first,
-            library.options,
-            library.integer,
-            c.log,
-            c.offset,
-            c.width,
-            (s.shift, s.mean_scale, s.scale, s.min_scale, SCALE_LIMITS[1]),
-            self._numbers if s.learn_scale else 0,
-            values,
-        )
+        drawn = phi, self.conditions.weight.detach().numpy(), chosen, uniform
+        limits = options.low, options.high, masks, masks_at
+        tables = library.column_of, self._feature, library.number_of, self._first, library.options
+        coordinates = library.integer, c.log, c.offset, c.width, COORDINATE_LIMIT
+        normal = s.shift, s.mean_scale, s.scale, s.min_scale, SCALE_LIMITS[1]
+        log_scales = self._numbers if s.learn_scale else 0
+        arguments: Any = (*drawn, *limits, *tables, *coordinates, normal, log_scales, values)
+        own_kernels.draw_values(*arguments)
         return values
-
-    def log_prob(
-        self, own: Numbers, z: Tensor, low: Tensor, high: Tensor, upper: Tensor | None = None
-    ) -> Tensor:
-        """Log densities at z; with `upper`, log probabilities of the intervals from z to there."""
-        if upper is None:
-            return self.distribution.log_prob(z, own.mean, own.scale, low, high)
-        return log_mass_between(z, upper, own.mean, own.scale, low, high)
 
     # ------------------------------------------------------------------------------------------- scoring
 
@@ -253,25 +218,6 @@ class ValueHead(nn.Module):
                 entropy = entropy.index_put(where, along.to(entropy.dtype), accumulate=True)
         return log_prob, entropy
 
-    @cached_property
-    def _reals(self) -> Bools:
-        """bool[K, V]."""
-        return self.library.numeric & ~self.library.integer
-
-    @cached_property
-    def _options(self) -> Bools:
-        """bool[K, V]."""
-        return self.library.options > 0
-
-    @cached_property
-    def _groups(self) -> list[tuple[Bools, slice]]:
-        """Kinds, and slots of each that are scored together: later numbers are, but not options, of which one may
-        have many more than another."""
-        kinds, slots = (self._reals, self.library.integer, self._options), range(1, self.library.slots)
-        found = [(kind, slice(0, 1)) for kind in kinds] + [(kind, slice(1, None)) for kind in kinds[:2]]
-        found += [(self._options, slice(slot, slot + 1)) for slot in slots]
-        return [(kind, slots) for kind, slots in found if kind[:, slots].any()]
-
     def _score_numbers(
         self, own: Numbers, places: Places, at: tuple[Ints, ...], trace: Trace, integers: bool, later: bool
     ) -> tuple[Tensor, Tensor]:
@@ -285,14 +231,12 @@ class ValueHead(nn.Module):
             z = torch.from_numpy(trace.z[(*at, places.slot)])
             if later:
                 return log_prob_and_entropy(z, *own, low, high)
-            found = self.log_prob(own, z, low, high)
+            found = self.distribution.log_prob(z, *own, low, high)
             return found, found
         value = trace.values[(*at, places.slot)]
-        index = (places.tokens, places.slot) if library.slots > 1 else places.tokens
-        lower, upper = (
-            torch.from_numpy(library.coordinates.to_z(index, value + step)) for step in (-0.5, 0.5)
-        )
-        found = self.log_prob(own, lower, low, high, upper)
+        ends = (library.coordinates.to_z(places[: library.low.ndim], value + step) for step in (-0.5, 0.5))
+        lower, upper = map(torch.from_numpy, ends)
+        found = log_mass_between(lower, upper, *own, low, high)
         entropy = torch.zeros_like(found)
         for column in np.unique(columns).tolist() if later else ():
             here = torch.from_numpy(np.flatnonzero(columns == column))

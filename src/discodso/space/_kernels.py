@@ -200,9 +200,7 @@ def neighbours(
 
 
 @njit(cache=True)
-def draw_tokens(
-    logits: Singles | Floats, forbidden: Bools, uniform: Floats, chosen: Ints, log_prob: Floats
-) -> int:
+def draw_tokens(logits: Singles | Floats, forbidden: Bools, uniform: Floats, chosen: Ints) -> int:
     """Draw a token for each row from the masked softmax of logits[B, K] by inversion of its CDF.
 
     A forbidden token has probability exactly 0. Returns the first row with no allowed token, or -1.
@@ -228,7 +226,6 @@ def draw_tokens(
                 if running > target:
                     break
         chosen[i] = token
-        log_prob[i] = np.log(weights[token] / total)
     return -1
 
 

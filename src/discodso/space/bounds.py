@@ -74,9 +74,8 @@ class DecisionTreeBounds(Bounds):
     def __post_init__(self) -> None:
         given = self.resolutions
         if not isinstance(given, tuple):
-            require(
-                "resolutions", given, isinstance(given, Mapping), "a dictionary from token names to numbers"
-            )
+            expected = "a dictionary from token names to numbers"
+            require("resolutions", given, isinstance(given, Mapping), expected)
             object.__setattr__(self, "resolutions", tuple(sorted(given.items())))
         for name, value in (("resolution", self.resolution), *dict(self.resolutions).items()):
             require_number(f"DecisionTreeBounds: {name}", value, least=0)
@@ -104,42 +103,27 @@ class DecisionTreeBounds(Bounds):
         """The resolution h of each decision, 0 for leaves."""
         widths = np.zeros((len(library), library.slots))
         widths[:, 0] = np.where(_decisions(library), self._resolution(library), np.nan)
-        narrow: Floats = library.narrow(np.where(library.numeric | (library.slots == 1), widths, 0.0))
-        return narrow
+        return library.narrow(np.where(library.numeric | (library.slots == 1), widths, 0.0))
 
     def _resolution(self, library: Library) -> Floats:
         """float[K]."""
         h = np.full(len(library), float(self.resolution))
         for name, value in dict(self.resolutions).items():
             h[library.id(name)] = value
-        if not self.relative:
-            return h
-        resolution: Floats = h * (library.wide(library.high) - library.wide(library.low))[:, 0]
-        return resolution
+        return h * library.wide(library.high - library.low)[:, 0] if self.relative else h
 
     def interval(self, prefix: Prefix) -> tuple[Floats, Floats]:
         """See `Bounds.interval`."""
         library, t = prefix.library, prefix.traversals
-        shape = (len(prefix), len(library), library.slots)
-        low, high = (
-            np.array(np.broadcast_to(library.wide(ends), shape)) for ends in (library.low, library.high)
-        )
-        _kernels.decision_tree_bounds(
-            t.tokens,
-            t.values,
-            prefix.rows,
-            prefix.path,
-            prefix.child_index,
-            _decisions(library),
-            self._resolution(library),
-            low,
-            high,
-        )
+        declared = library.wide(library.low), library.wide(library.high)
+        low, high = (np.repeat(ends[None], len(prefix), axis=0) for ends in declared)
+        rules = _decisions(library), self._resolution(library)
+        path = prefix.rows, prefix.path, prefix.child_index
+        _kernels.decision_tree_bounds(t.tokens, t.values, *path, *rules, low, high)
         return library.narrow(low), library.narrow(high)
 
 
 def _decisions(library: Library) -> Bools:
     """bool[K], tokens that are decisions "x < beta"."""
     single = np.array([len(token.values) == 1 for token in library.tokens])
-    found: Bools = single & (library.arity == 2)
-    return found
+    return np.asarray(single & (library.arity == 2))

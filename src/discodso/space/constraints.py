@@ -20,7 +20,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, ClassVar
+from itertools import product
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -32,6 +33,8 @@ from discodso.space.prefix import Prefix
 from discodso.space.tokens import Grammar, Library
 
 Names = str | Iterable[str]
+Pairs = Iterable[Sequence[str]]
+Relation = Literal["parent", "ancestors", "sibling"]
 
 
 class Rule(ABC):  # noqa: B024 - its kinds have an abstract method each
@@ -45,10 +48,10 @@ class Rule(ABC):  # noqa: B024 - its kinds have an abstract method each
 
     sees_values: ClassVar[bool] = True
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, sees_values: bool = True, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "sees_values" not in cls.__dict__:  # what a parent says of itself need not hold for its subclass
-            cls.sees_values = True
+            cls.sees_values = sees_values
 
     @property
     def name(self) -> str:
@@ -74,7 +77,7 @@ class Constraint(Rule):
 
 
 @dataclass(frozen=True)
-class Where(Constraint):
+class Where(Constraint, sees_values=False):
     """A condition on finished designs, for what no rule on prefixes can say: `Where(lambda design: ...)`.
 
     A design that fails it is drawn again and costs no call; the history counts these. A rule that looks ahead is
@@ -84,8 +87,6 @@ class Where(Constraint):
         predicate: from a `Design` to True or False.
         called: its name in messages; that of the function by default.
     """
-
-    sees_values = False
 
     predicate: Callable[[Design], bool]
     called: str = ""
@@ -108,9 +109,8 @@ class Where(Constraint):
         try:
             return bool(self.predicate(design))
         except Exception as error:
-            raise DeclarationError(
-                f"{self.name} raised {type(error).__name__} for {design}: {error}"
-            ) from error
+            what = f"{self.name} raised {type(error).__name__}"
+            raise DeclarationError(f"{what} for {design}: {error}") from error
 
 
 class Prior(Rule):
@@ -121,63 +121,36 @@ class Prior(Rule):
         """float[B, K], finite."""
 
 
-class _AboutTokens(Constraint):
-    """A constraint about named tokens: a dataclass whose fields hold names, or pairs of names."""
+class AboutTokens(Constraint):
+    """A constraint about named tokens: a dataclass whose fields of type `Names` and `Pairs` hold them."""
 
     def __post_init__(self) -> None:
         for own in fields(self):  # type: ignore[arg-type]
-            given = getattr(self, own.name)
-            object.__setattr__(self, own.name, _pairs(given) if own.name == "pairs" else names_of(given))
+            if settled := {"Names": names_of, "Pairs": _pairs}.get(str(own.type)):
+                object.__setattr__(self, own.name, settled(getattr(self, own.name)))
 
     def check(self, library: Library, grammar: Grammar) -> None:
         """See `Rule.check`."""
         for own in fields(self):  # type: ignore[arg-type]
-            for item in getattr(self, own.name):
-                library.ids((item,) if isinstance(item, str) else item)
+            if own.type == "Names":
+                library.ids(getattr(self, own.name))
 
 
 def names_of(given: Names) -> tuple[str, ...]:
     """Names of tokens, of which there must be one at least."""
-    if isinstance(given, str):
-        return (given,)
-    names = tuple(given) if isinstance(given, Iterable) else (given,)
+    names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     if not names or not all(isinstance(name, str) for name in names):
         raise DeclarationError(f"a constraint needs at least one token name, got {given!r:.80}")
     return names
 
 
-def _pairs(given: Iterable[Sequence[str]]) -> tuple[tuple[str, str], ...]:
-    pairs = []
-    for pair in given:
-        if isinstance(pair, str) or len(pair) != 2:
+def _pairs(given: Pairs) -> tuple[tuple[str, ...], ...]:
+    for pair in (pairs := tuple(given)):
+        if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(name, str) for name in pair):
             raise DeclarationError(f"expected pairs of token names, got {pair!r}")
-        pairs.append((pair[0], pair[1]))
     if not pairs:
         raise DeclarationError("a constraint on pairs needs at least one pair of token names, got none")
-    return tuple(pairs)
-
-
-def _needs_tree(grammar: Grammar) -> None:
-    if grammar.chain:
-        raise DeclarationError("siblings need a space of shape Tree, and this one is a sequence")
-
-
-@lru_cache(maxsize=256)
-def _pair_table(library: Library, pairs: tuple[tuple[str, str], ...]) -> Bools:
-    """bool[K + 1, K], True at (first, second); the last row answers for "no token", id -1."""
-    table = np.zeros((len(library) + 1, len(library)), np.bool_)
-    for first, second in pairs:
-        table[library.id(first), library.id(second)] = True
-    return table
-
-
-@lru_cache(maxsize=256)
-def _member_array(library: Library, names: tuple[str, ...]) -> Bools:
-    return library.members(names)
-
-
-def _product(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    return tuple((a, b) for a in first for b in second)
+    return tuple(map(tuple, pairs))
 
 
 # ------------------------------------------------------------------------------------- lengths and counts
@@ -202,10 +175,9 @@ def _completion_table(
     positions, widest = grammar.max_positions, max(grammar.opens_of)
     # No design is longer, so higher counts are alike.
     least, most = min(least, positions + 1), None if most is None else min(most, positions + 1)
-    kinds = sorted(set(zip(grammar.opens_of, family, strict=True)))
-    kind = np.array(
-        [kinds.index(pair) for pair in zip(grammar.opens_of, family, strict=True)], dtype=np.int64
-    )
+    pairs = list(zip(grammar.opens_of, family, strict=True))
+    kinds = sorted(set(pairs))
+    kind = np.array([kinds.index(pair) for pair in pairs], dtype=np.int64)
     top = least if most is None else most  # counts above `least` are alike if there is no upper limit
     slots = positions + widest + 2
     if positions * slots * (top + 2) * len(kinds) > _LARGEST_TABLE:
@@ -238,30 +210,28 @@ def _completion_table(
     return allowed, kind
 
 
-def _long_enough(prefix: Prefix) -> Bools:
-    """bool[B, K], tokens after which the limits on the length can still be kept."""
-    grammar = prefix.grammar
-    allowed, kind = _completion_table(grammar, (False,) * len(grammar.opens_of), 0, 0)
-    possible: Bools = allowed[prefix.position, _slots(prefix, allowed), 0][:, kind]
+def _completable(prefix: Prefix, family: tuple[bool, ...], least: int, most: int | None, used: Any) -> Bools:
+    """bool[B, K], tokens after which a design can be completed that has used[B] of the family so far."""
+    allowed, kind = _completion_table(prefix.grammar, family, least, most)
+    # What lies beyond the table is as its last entry.
+    slots = np.minimum(prefix.open_slots, allowed.shape[1] - 1)
+    possible: Bools = allowed[prefix.position, slots, np.minimum(used, allowed.shape[2] - 1)][:, kind]
     return possible
 
 
-def _slots(prefix: Prefix, allowed: Bools) -> Ints:
-    """Open slots, those beyond the table as its last entry, from which nothing can be completed."""
-    slots: Ints = np.minimum(prefix.open_slots, allowed.shape[1] - 1)
-    return slots
+def _long_enough(prefix: Prefix) -> Bools:
+    """bool[B, K], tokens after which the limits on the length can still be kept."""
+    return _completable(prefix, (False,) * len(prefix.library), 0, 0, 0)
 
 
 @dataclass(frozen=True)
-class Length(Constraint):
+class Length(Constraint, sees_values=False):
     """Minimum and maximum length, as the shape of the space says; every space has this constraint.
 
     A token is forbidden if no continuation within the limits exists for the arities of the library. For
     arities 0, 1 and 2 this is the length constraint of the paper's appendix. The limits are those of the shape;
     the fields only say them.
     """
-
-    sees_values = False
 
     minimum: int
     maximum: int
@@ -272,34 +242,27 @@ class Length(Constraint):
 
 
 @dataclass(frozen=True)
-class Repeat(Constraint):
+class Repeat(AboutTokens, sees_values=False):
     """The tokens occur, together, at least `at_least` and at most `at_most` times in a design.
 
     Looks ahead: a token is forbidden as soon as taking it would leave too little room.
     """
-
-    sees_values = False
 
     tokens: Names
     at_least: int = 0
     at_most: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tokens", names_of(self.tokens))
+        super().__post_init__()
         require_integer("Repeat: at_least", self.at_least, 0)
         if self.at_most is not None:
             require_integer("Repeat: at_most", self.at_most, self.at_least)
 
-    def check(self, library: Library, grammar: Grammar) -> None:
-        """See `Rule.check`."""
-        library.ids(self.tokens)
-
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""
-        member = _member_array(prefix.library, tuple(self.tokens))
-        allowed, kind = _completion_table(prefix.grammar, tuple(member.tolist()), self.at_least, self.at_most)
-        used = np.minimum(prefix.counts[:, member].sum(axis=1), allowed.shape[2] - 1)
-        possible: Bools = allowed[prefix.position, _slots(prefix, allowed), used][:, kind]
+        member = prefix.library.members(self.tokens)
+        used = prefix.counts[:, member].sum(axis=1)
+        possible = _completable(prefix, tuple(member.tolist()), self.at_least, self.at_most, used)
         # What the limits on the length forbid by themselves is not this rule's doing.
         return ~possible & _long_enough(prefix)
 
@@ -312,120 +275,140 @@ def Required(tokens: Names) -> Repeat:
 # ------------------------------------------------------------------------------------- who stands beside whom
 
 
-@dataclass(frozen=True)
-class NoNesting(_AboutTokens):
-    """No token of the family stands below another of it: the paper's trigonometry rule."""
+class Apart(AboutTokens):
+    """Pairs of tokens of which the second never stands to the first as the rule says."""
 
-    sees_values = False
+    @abstractmethod
+    def _apart(self, library: Library) -> tuple[Relation, Pairs]:
+        """What the first token of a pair may not be to the slot of the second, and the pairs."""
 
-    tokens: Names
+    def check(self, library: Library, grammar: Grammar) -> None:
+        """See `Rule.check`."""
+        if apart_pairs(self, library).relation == "sibling" and grammar.chain:
+            raise DeclarationError("siblings need a space of shape Tree, and this one is a sequence")
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""
-        member = _member_array(prefix.library, tuple(self.tokens))
-        return prefix.ancestors[:, member].any(axis=1, keepdims=True) & member
+        relation, table, above, below = apart_pairs(self, prefix.library)
+        if relation == "ancestors":
+            return prefix.ancestors[:, above].any(axis=1, keepdims=True) & below
+        found: Bools = table[getattr(prefix, relation)]
+        return found
+
+
+class ApartPairs(NamedTuple):
+    """The pairs of a rule as an array.
+
+    Attributes:
+        relation: the attribute of a prefix that has the first tokens.
+        table: bool[K + 1, K], True at (first, second); the last row answers for "no token", id -1.
+        first, second: bool[K], the tokens that occur so. All rows that forbid anything are alike for "ancestors".
+    """
+
+    relation: Relation
+    table: Bools
+    first: Bools
+    second: Bools
+
+
+@lru_cache(maxsize=256)
+def apart_pairs(rule: Apart, library: Library) -> ApartPairs:
+    """The pairs of a rule for the tokens of a library."""
+    relation, pairs = rule._apart(library)
+    table = np.zeros((len(library) + 1, len(library)), np.bool_)
+    for first, second in pairs:
+        table[library.id(first), library.id(second)] = True
+    return ApartPairs(relation, table, np.asarray(table[:-1].any(axis=1)), np.asarray(table.any(axis=0)))
+
+
+def apart_states(rule: Apart, library: Library) -> tuple[list[list[bool]], int, Callable[[int, int], int]]:
+    """A rule as states: which tokens each forbids, the first one, and from a state and a token to the next one."""
+    relation, table, _, _ = apart_pairs(rule, library)
+    rows: list[list[bool]] = table.tolist()
+    kind = [rows.index(row) for row in rows]  # tokens that forbid the same lead to one state
+    free = kind[-1]
+    if relation == "ancestors":
+        return rows, free, lambda state, token: state if state != free else kind[token]
+    return rows, free, lambda state, token: kind[token]
+
+
+def _both_ways(pairs: Pairs) -> Pairs:
+    return [*pairs, *((b, a) for a, b in pairs)]
 
 
 @dataclass(frozen=True)
-class ForbiddenChild(_AboutTokens):
-    """None of `children` is a child of any of `parents`; in a sequence, none directly follows one."""
+class NoNesting(Apart, sees_values=False):
+    """No token of the family stands below another of it: the paper's trigonometry rule."""
 
-    sees_values = False
+    tokens: Names
+
+    def _apart(self, library: Library) -> tuple[Relation, Pairs]:
+        return "ancestors", product(self.tokens, self.tokens)
+
+
+@dataclass(frozen=True)
+class ForbiddenChild(Apart, sees_values=False):
+    """None of `children` is a child of any of `parents`; in a sequence, none directly follows one."""
 
     parents: Names
     children: Names
 
-    def forbidden(self, prefix: Prefix) -> Bools:
-        """See `Constraint.forbidden`."""
-        pairs = _product(tuple(self.parents), tuple(self.children))
-        return _pair_table(prefix.library, pairs)[prefix.parent]
+    def _apart(self, library: Library) -> tuple[Relation, Pairs]:
+        return "parent", product(self.parents, self.children)
 
 
 @dataclass(frozen=True)
-class ForbiddenDescendant(_AboutTokens):
+class ForbiddenDescendant(Apart, sees_values=False):
     """None of `descendants` stands anywhere below any of `ancestors`; in a sequence, anywhere after one."""
-
-    sees_values = False
 
     ancestors: Names
     descendants: Names
 
-    def forbidden(self, prefix: Prefix) -> Bools:
-        """See `Constraint.forbidden`."""
-        above = _member_array(prefix.library, tuple(self.ancestors))
-        below = _member_array(prefix.library, tuple(self.descendants))
-        return prefix.ancestors[:, above].any(axis=1, keepdims=True) & below
+    def _apart(self, library: Library) -> tuple[Relation, Pairs]:
+        return "ancestors", product(self.ancestors, self.descendants)
 
 
 @dataclass(frozen=True)
-class ForbiddenSiblings(_AboutTokens):
+class ForbiddenSiblings(Apart, sees_values=False):
     """The two tokens of a pair are never neighbouring children of one parent, in either order."""
 
-    sees_values = False
+    pairs: Pairs
 
-    pairs: Iterable[Sequence[str]]
-
-    def check(self, library: Library, grammar: Grammar) -> None:
-        """See `Rule.check`."""
-        _needs_tree(grammar)
-        super().check(library, grammar)
-
-    def forbidden(self, prefix: Prefix) -> Bools:
-        """See `Constraint.forbidden`."""
-        pairs = _pairs(self.pairs)
-        return _pair_table(prefix.library, pairs + tuple((b, a) for a, b in pairs))[prefix.sibling]
+    def _apart(self, library: Library) -> tuple[Relation, Pairs]:
+        return "sibling", _both_ways(self.pairs)
 
 
 @dataclass(frozen=True)
-class InversePairs(_AboutTokens):
+class InversePairs(Apart, sees_values=False):
     """Neither token of a pair is the child of the other: exp(log(x)) and log(exp(x)) are both x."""
 
-    sees_values = False
+    pairs: Pairs
 
-    pairs: Iterable[Sequence[str]]
-
-    def forbidden(self, prefix: Prefix) -> Bools:
-        """See `Constraint.forbidden`."""
-        pairs = _pairs(self.pairs)
-        return _pair_table(prefix.library, pairs + tuple((b, a) for a, b in pairs))[prefix.parent]
+    def _apart(self, library: Library) -> tuple[Relation, Pairs]:
+        return "parent", _both_ways(self.pairs)
 
 
 @dataclass(frozen=True)
-class DifferentLeaves(Constraint):
+class DifferentLeaves(Apart, sees_values=False):
     """Neighbouring siblings are not the same strictly discrete leaf.
 
     The appendix has it as "Constraint on discrete action tokens".
     """
 
-    sees_values = False
-
-    def check(self, library: Library, grammar: Grammar) -> None:
-        """See `Rule.check`."""
-        _needs_tree(grammar)
-
-    def forbidden(self, prefix: Prefix) -> Bools:
-        """See `Constraint.forbidden`."""
-        return _same_leaf_table(prefix.library)[prefix.sibling]
-
-
-@lru_cache(maxsize=256)
-def _same_leaf_table(library: Library) -> Bools:
-    leaves = tuple(t.name for t in library.tokens if t.arity == 0 and not t.parametrised)
-    return _pair_table(library, tuple((name, name) for name in leaves))
+    def _apart(self, library: Library) -> tuple[Relation, Pairs]:
+        return "sibling", [(t.name, t.name) for t in library.tokens if not t.arity and not t.parametrised]
 
 
 # ------------------------------------------------------------------------------------- soft priors
 
 
 @dataclass(frozen=True)
-class SoftLength(Prior):
+class SoftLength(Prior, sees_values=False):
     """Prefers lengths near `centre`.
 
     A token after which the design has at least L tokens loses (L - centre)^2 / (2 spread^2) if that is beyond
     the centre; a token that completes the design loses it on either side of the centre.
     """
-
-    sees_values = False
 
     centre: float
     spread: float
@@ -445,10 +428,8 @@ class SoftLength(Prior):
 
 
 @dataclass(frozen=True)
-class UniformArity(Prior):
+class UniformArity(Prior, sees_values=False):
     """Makes every arity equally likely for flat logits, however many tokens share it."""
-
-    sees_values = False
 
     def logits(self, prefix: Prefix) -> Floats:
         """See `Prior.logits`."""

@@ -10,11 +10,12 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import is_number
 from discodso.base.errors import InvalidDesignError
-from discodso.space.tokens import VALUE, Library
+from discodso.space.tokens import VALUE, Kind, Library
 from discodso.space.values import Values
 
 # What a token carries: nothing, one value without its name, or values by name.
@@ -103,9 +104,8 @@ class Design:
         for name in self.tokens:
             if not isinstance(name, str):
                 raise InvalidDesignError(f"tokens of a design are names, got {name!r:.80}")
-        entries = tuple(map(_entry, self.tokens, self.values))
+        object.__setattr__(self, "values", tuple(map(_entry, self.tokens, self.values)))
         object.__setattr__(self, "tokens", tuple(self.tokens))
-        object.__setattr__(self, "values", entries)
         object.__setattr__(self, "arities", None)
 
     @classmethod
@@ -302,8 +302,7 @@ class DesignBatch(Sequence[Design]):
     @property
     def all_values(self) -> Floats:
         """float[B, T, V], the values with an axis for those of a token, whether or not `values` has one."""
-        wide: Floats = self.library.wide(self.values)
-        return wide
+        return self.library.wide(self.values)
 
     def _decode(self, row: int) -> Design:
         count = int(self.lengths[row])
@@ -323,9 +322,8 @@ class DesignBatch(Sequence[Design]):
         declared = self.library.tokens[token]
         if declared.plain or not declared.parametrised:
             return numbers[0] if declared.plain else None
-        return Values.trusted(
-            {name: value.decode(x) for (name, value), x in zip(declared.values, numbers, strict=False)}
-        )
+        named = zip(declared.values, numbers, strict=False)
+        return Values.trusted({name: value.decode(number) for (name, value), number in named})
 
     def design_lengths(self) -> Ints:
         """int[B], lengths as users count them, without the end token."""
@@ -347,14 +345,11 @@ class DesignBatch(Sequence[Design]):
     def skeletons(self, length: int | None = None) -> list[bytes]:
         """One key for each design, equal exactly where its discrete part is: the tokens, or the first `length` of
         them, and the options that they carry."""
-        counts = (self.lengths if length is None else np.minimum(self.lengths, length)).tolist()
-        tokens = [self.tokens[row, :count].tobytes() for row, count in enumerate(counts)]
-        if not self.library.options.any():
-            return tokens
-        chosen = self.option_numbers()
+        counts = self.lengths if length is None else np.minimum(self.lengths, length)
+        parts = (self.tokens, self.option_numbers()) if self.library.has_options else (self.tokens,)
         return [
-            own + chosen[row, :count].tobytes()
-            for row, (own, count) in enumerate(zip(tokens, counts, strict=True))
+            b"".join(part[row, :count].tobytes() for part in parts)
+            for row, count in enumerate(counts.tolist())
         ]
 
     def option_numbers(self) -> Ints:
@@ -365,17 +360,21 @@ class DesignBatch(Sequence[Design]):
     @staticmethod
     def concatenate(batches: Sequence[DesignBatch]) -> DesignBatch:
         """One batch of all designs, padded to the longest."""
-        width = max(batch.tokens.shape[1] for batch in batches)
-
-        def pad(array: Any, fill: float) -> Any:
-            missing = [(0, 0)] * array.ndim
-            missing[1] = (0, width - array.shape[1])
-            return np.pad(array, missing, constant_values=fill) if missing[1][1] else array
-
         return DesignBatch(
             batches[0].library,
-            np.concatenate([pad(batch.tokens, -1) for batch in batches]),
-            np.concatenate([pad(batch.values, np.nan) for batch in batches]),
+            padded([batch.tokens for batch in batches], -1),
+            padded([batch.values for batch in batches], np.nan),
             np.concatenate([batch.lengths for batch in batches]),
             batches[0].origin if len({id(batch.origin) for batch in batches}) == 1 else None,
         )
+
+
+def padded(arrays: Sequence[NDArray[Kind]], fill: float) -> NDArray[Kind]:
+    """Arrays [B, T, ...] one after the other, filled up to the longest T."""
+    width = max(array.shape[1] for array in arrays)
+    missing = [((0, 0), (0, width - a.shape[1]), (0, 0))[: a.ndim] for a in arrays]
+    same = [
+        np.pad(array, own, constant_values=fill) if own[1][1] else array
+        for array, own in zip(arrays, missing, strict=True)
+    ]
+    return np.concatenate(same)

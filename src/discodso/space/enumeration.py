@@ -9,7 +9,7 @@ import numpy as np
 
 from discodso.base.arrays import Floats, Ints
 from discodso.space.design import DesignBatch
-from discodso.space.prefix import Prefix
+from discodso.space.listing import walked
 from discodso.space.space import Options, Space
 
 _AT_ONCE = 2_000  # prefixes; a batch of them takes room for the longest design each
@@ -29,7 +29,7 @@ def all_designs(space: Space, most: int) -> DesignBatch | None:
         unfinished: list[tuple[Ints, Floats]] = []
         for first in range(0, len(begun), _AT_ONCE):
             some = slice(first, first + _AT_ONCE)
-            options = space.options(_walked(space, begun[some], carried[some]))
+            options = space.options(walked(space, begun[some], carried[some]))
             rows, tokens = np.nonzero(~options.forbidden)
             chosen = _values(space, options, rows, tokens, most)
             if chosen is None:
@@ -37,7 +37,7 @@ def all_designs(space: Space, most: int) -> DesignBatch | None:
             rows, tokens, values = chosen
             longer = np.concatenate((begun[some][rows], tokens[:, None]), axis=1)
             filled = np.concatenate((carried[some][rows], values[:, None]), axis=1)
-            after = _walked(space, longer, filled)
+            after = walked(space, longer, filled)
             open_rows = np.zeros(len(longer), np.bool_)
             open_rows[after.rows] = True
             finished = replace(after.batch().select(~open_rows), origin=space)
@@ -77,12 +77,3 @@ def _values(
         return rows[:0], tokens[:0], np.empty((0, library.slots))
     own_rows, own_tokens, values_ = zip(*found, strict=True)
     return np.array(own_rows), np.array(own_tokens), np.array(values_)
-
-
-def _walked(space: Space, tokens: Ints, values: Floats) -> Prefix:
-    """The prefixes that tokens[B, n] with values[B, n, V] make."""
-    prefix = space.start(len(tokens))
-    for position in range(tokens.shape[1]):
-        own = space.library.narrow(values[:, position])
-        prefix = prefix.advance(tokens[:, position].copy(), np.ascontiguousarray(own))
-    return prefix

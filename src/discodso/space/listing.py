@@ -6,29 +6,32 @@ from collections.abc import Iterator
 from dataclasses import replace
 from html import escape
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
-from discodso.base.arrays import Ints
+from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import require_integer
 from discodso.base.errors import DeadEndError, DeclarationError
 from discodso.space.look_ahead import LookAhead
 from discodso.space.prefix import Prefix
-from discodso.space.sequence_rules import automaton_of
+from discodso.space.sequence_rules import automaton_of, look_ahead_of
 from discodso.space.space import Space
-from discodso.space.tokens import FixedSequence, OpenSequence, Tree
+from discodso.space.tokens import FixedSequence
 from discodso.space.values import Choice, Integer
 
 _AT_ONCE = 500  # prefixes
 _LISTED = 1_000_000  # skeletons that are counted one by one
 
 
-def walked(space: Space, tokens: Ints) -> Prefix:
-    """The prefixes that tokens[B, n] make, their values left open."""
+def walked(space: Space, tokens: Ints, values: Floats | None = None) -> Prefix:
+    """The prefixes that tokens[B, n] make, with values[B, n, V], or with their values left open."""
     prefix = space.start(len(tokens))
-    nothing = np.full((len(tokens), *space.library.low.shape[1:]), np.nan)
+    if values is None:
+        values = np.full((*tokens.shape, space.library.slots), np.nan)
     for position in range(tokens.shape[1]):
-        prefix = prefix.advance(tokens[:, position].copy(), nothing)
+        own = np.ascontiguousarray(space.library.narrow(values[:, position]))
+        prefix = prefix.advance(tokens[:, position].copy(), own)
     return prefix
 
 
@@ -53,11 +56,9 @@ def skeletons(space: Space, max_length: int | None = None) -> Iterator[tuple[str
             if not space.options(space.start(1)).forbidden[0, space.library.end]:
                 yield ()
             continue
-        exact = Tree(length, length) if isinstance(shape, Tree) else FixedSequence(length)
-        if isinstance(shape, OpenSequence):
-            exact = replace(shape, min_length=length, max_length=length)  # type: ignore[assignment]
+        exact: Any = {} if isinstance(shape, FixedSequence) else {"min_length": length, "max_length": length}
         try:
-            own = replace(space, shape=exact)
+            own = replace(space, shape=replace(shape, **exact))
         except DeadEndError:  # no design has this length
             continue
         waiting = [np.empty((1, 0), np.int64)]
@@ -81,17 +82,14 @@ def count(space: Space, max_length: int | None = None) -> int:
     if max_length is not None:
         require_integer("max_length", max_length, 0)
     library, grammar = space.library, space.grammar
-    automata = [automaton_of(rule, library) for rule in space.constraints]
-    known = [automaton for automaton in automata if automaton is not None]
-    if grammar.chain and len(known) == len(automata):
-        product = LookAhead.of(library, grammar, known)
+    if grammar.chain and all(automaton_of(rule, library) is not None for rule in space.constraints):
+        product = look_ahead_of(space.constraints, library, grammar)
         if product is not None:
             return _accepted(product, grammar.max_positions if max_length is None else max_length)
     found = sum(1 for _ in islice(skeletons(space, max_length), _LISTED + 1))
     if found > _LISTED:
-        raise DeclarationError(
-            f"more than {_LISTED} skeletons are too many to count one by one; give max_length"
-        )
+        what = f"more than {_LISTED} skeletons are too many to count one by one"
+        raise DeclarationError(f"{what}; give max_length")
     return found
 
 
@@ -137,9 +135,8 @@ def describe(space: Space, examples: int = 3) -> Description:
                 what = value.expected
             else:
                 kind = "an integer" if isinstance(value, Integer) else "a number"
-                what = f"{kind} from {value.low:g} to {value.high:g}" + (
-                    ", by its logarithm" if value.log else ""
-                )
+                scale = ", by its logarithm" if value.log else ""
+                what = f"{kind} from {value.low:g} to {value.high:g}{scale}"
             lines.append(f"    {name}: {what}")
     rules = [rule.name for rule in (*space.constraints, *space.priors)]
     rules += [] if type(space.bounds).__name__ == "FixedRanges" else [space.bounds.name]

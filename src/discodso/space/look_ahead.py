@@ -63,6 +63,12 @@ class SumLimits:
     at_least: float
     at_most: float
 
+    @property
+    def slack(self) -> float:
+        """For the rounding of sums."""
+        finite = [abs(end) for end in (self.at_least, self.at_most) if np.isfinite(end)]
+        return 1e-9 * (1 + max(finite, default=0.0))
+
 
 @dataclass(frozen=True)
 class LookAhead:
@@ -82,11 +88,7 @@ class LookAhead:
 
     @classmethod
     def of(
-        cls,
-        library: Library,
-        grammar: Grammar,
-        automata: Sequence[Automaton],
-        sums: Sequence[SumLimits] = (),
+        cls, library: Library, grammar: Grammar, automata: Sequence[Automaton], sums: Sequence[SumLimits] = ()
     ) -> LookAhead | None:
         """The product; None if it has too many states."""
         numbers: dict[tuple[Any, ...], int] = {tuple(own.start for own in automata): 0}
@@ -107,10 +109,8 @@ class LookAhead:
             rows.append(row)
             if len(numbers) > _MOST_STATES:
                 return None
-        final = [
-            all(a.ends(part, library.end) for a, part in zip(automata, state, strict=True))
-            for state in waiting
-        ]
+        pairs = [list(zip(automata, state, strict=True)) for state in waiting]
+        final = [all(own.ends(part, library.end) for own, part in parts) for parts in pairs]
         return cls(library, grammar, np.array(rows, np.int64), np.array(final), tuple(sums))
 
     @property
@@ -133,8 +133,7 @@ class LookAhead:
 
     def _after(self, table: Bools) -> Bools:
         """bool[S, K], a row of a table at the state after each token, False where it may not stand."""
-        after: Bools = (self.following >= 0) & table[self.following]
-        return after
+        return (self.following >= 0) & table[self.following]
 
     def states(self, prefix: Prefix) -> Ints:
         """int[B], the state of each prefix; -1 where a token has broken a rule."""
@@ -152,12 +151,10 @@ class LookAhead:
         if self.library.end is not None:
             allowed[:, self.library.end] = self.final[states] & (count >= least)
         allowed[states < 0] = False
-        for own in range(len(self.sums)):
+        for own, limits in enumerate(self.sums):
             low, high = self._room(own, prefix, states)
-            limits = self.sums[own]
-            slack = _slack(limits)
             # What a token adds, and a completion after it, must be able to meet the limits.
-            allowed &= (limits.low <= high + slack) & (limits.high >= low - slack)
+            allowed &= (limits.low <= high + limits.slack) & (limits.high >= low - limits.slack)
         return ~allowed
 
     def limits(self, prefix: Prefix, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -169,25 +166,17 @@ class LookAhead:
             slots = limits.slot[tokens]
             least, most = (room[:, tokens] for room in self._room(own, prefix, states))
             # Rounding must not empty an interval that the mask has let through; all of it is less than the slack.
-            rounding = _slack(limits) / (2 * self.grammar.max_positions)
-            most, least = most + rounding, least - rounding
-            high[:, tokens, slots] = np.maximum(
-                np.minimum(high[:, tokens, slots], most), limits.low[tokens] + rounding
-            )
-            low[:, tokens, slots] = np.minimum(
-                np.maximum(low[:, tokens, slots], least), limits.high[tokens] - rounding
-            )
+            rounding = limits.slack / (2 * self.grammar.max_positions)
+            lower = np.minimum(high[:, tokens, slots], most + rounding)
+            high[:, tokens, slots] = np.maximum(lower, limits.low[tokens] + rounding)
+            higher = np.maximum(low[:, tokens, slots], least - rounding)
+            low[:, tokens, slots] = np.minimum(higher, limits.high[tokens] - rounding)
         return low, high
 
     def _room(self, own: int, prefix: Prefix, states: Ints) -> tuple[Floats, Floats]:
         """float[B, K] each: between which numbers the next token must add to a sum."""
         limits, count = self.sums[own], prefix.position
-        used = np.zeros(len(prefix))
-        if count:
-            tokens, values = prefix.tokens, self.library.wide(prefix.values)
-            slots = limits.slot[tokens]
-            own_values = np.take_along_axis(values, np.maximum(slots, 0)[..., None], axis=-1)[..., 0]
-            used = np.where(slots >= 0, np.nan_to_num(own_values), 0.0).sum(axis=1)
+        used = np.nan_to_num(prefix.values_in(limits.slot)).sum(axis=1)
         least, most = self._sum_tables[own]
         _, longest = self.lengths
         after = np.where(self.following >= 0, self.following, 0)[states]
@@ -195,9 +184,8 @@ class LookAhead:
         if count < longest:
             rest = least[count + 1][after], most[count + 1][after]
         if self.library.end is not None:
-            rest = tuple(
-                np.where(np.arange(len(self.library)) == self.library.end, 0.0, part) for part in rest
-            )  # type: ignore[assignment]
+            for part in rest:
+                part[:, self.library.end] = 0.0
         with np.errstate(invalid="ignore"):  # where there is no completion nothing is allowed anyway
             return limits.at_least - used[:, None] - rest[1], limits.at_most - used[:, None] - rest[0]
 
@@ -221,9 +209,3 @@ class LookAhead:
                 ends = np.where(self.final, 0.0, nothing)
                 table[count] = best(np.stack((table[count], ends)), axis=0)
         return table
-
-
-def _slack(limits: SumLimits) -> float:
-    """For the rounding of sums."""
-    finite = [abs(end) for end in (limits.at_least, limits.at_most) if np.isfinite(end)]
-    return 1e-9 * (1 + max(finite, default=0.0))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,7 @@ from discodso.space.tokens import Grammar, Library
 Array = TypeVar("Array", bound=NDArray[Any])
 
 
-@dataclass(frozen=True)
-class Traversals:
+class Traversals(NamedTuple):
     """All designs of a batch, finished or not; `Prefix` rows point into it. N designs in all.
 
     Attributes:
@@ -50,16 +49,10 @@ class Traversals:
     def empty(cls, size: int, positions: int, slots: int) -> Traversals:
         """Room for `size` designs of at most `positions` tokens with `slots` values each."""
         shape = (size, positions)
-        return cls(
-            np.full(shape, -1, np.int64),
-            np.full((*shape, slots), np.nan),
-            np.zeros((*shape, slots)),
-            np.full(shape, -1, np.int64),
-            np.full(shape, -1, np.int64),
-            np.zeros(shape, np.int64),
-            np.full(shape, -1, np.int64),
-            np.zeros(size, np.int64),
-        )
+        tokens, parents, siblings, last_child = (np.full(shape, -1, np.int64) for _ in range(4))
+        values, coordinates = np.full((*shape, slots), np.nan), np.zeros((*shape, slots))
+        missing, lengths = np.zeros(shape, np.int64), np.zeros(size, np.int64)
+        return cls(tokens, values, coordinates, parents, siblings, missing, last_child, lengths)
 
 
 @dataclass(frozen=True)
@@ -71,16 +64,11 @@ class Prefix:
         position: tokens placed so far, the same for all rows.
         rows: int[B], which designs of the batch these are.
         open_slots: int[B], slots still to fill, the next one included.
-        parent, sibling, previous: int[B], token ids beside the next slot, -1 for none. The sibling is the
+        parent, sibling: int[B], token ids beside the next slot, -1 for none. The sibling is the
             nearest one to the left.
         parent_position, sibling_position: int[B], where they stand.
         child_index: int[B], 0 if the slot is the first child of its parent.
         depth: int[B], 0 at the root.
-        tokens, values: int and float[B, position], what stands there so far, NaN for discrete tokens. Values are
-            float[B, position, V] where some token carries more than one; `value` gives those of one name.
-        counts: int[B, K], how often each token occurs so far.
-        ancestors: bool[B, K], the tokens between the slot and the root.
-        path: int[B, D], their positions, from the root down.
         slots: int[8, B], the eight arrays from `rows` to `sibling`, stacked.
         traversals: the tokens and values placed so far.
     """
@@ -114,26 +102,8 @@ class Prefix:
         is none); finished designs drop out."""
         t, wide, c = self.traversals, self.library.wide, self.library.coordinates
         following = np.empty_like(self.slots)
-        alive = _kernels.advance(
-            t.tokens,
-            t.values,
-            t.coordinates,
-            t.parents,
-            t.siblings,
-            t.missing,
-            t.last_child,
-            t.lengths,
-            self.position,
-            self.slots,
-            tokens,
-            wide(values),
-            self.grammar.opens,
-            self.grammar.chain,
-            wide(c.log),
-            wide(c.offset),
-            wide(c.width),
-            following,
-        )
+        rules = self.grammar.opens, self.grammar.chain, wide(c.log), wide(c.offset), wide(c.width)
+        alive = _kernels.advance(*t, self.position, self.slots, tokens, wide(values), *rules, following)
         slots = following[:, :alive]
         return Prefix(self.library, self.grammar, self.position + 1, t, slots, *slots)
 
@@ -176,7 +146,11 @@ class Prefix:
         slot = np.full(len(library), -1, np.int64)
         for column in places:
             slot[column.token] = column.slot
-        at, values = slot[self.tokens], library.wide(self.values)
+        return self.values_in(slot)
+
+    def values_in(self, slot: Ints) -> Floats:
+        """float[B, position], the values in slot[K] of the tokens so far, NaN where that is -1."""
+        at, values = slot[self.tokens], self.library.wide(self.values)
         found = np.take_along_axis(values, np.maximum(at, 0)[..., None], axis=-1)[..., 0]
         return np.where(at >= 0, found, np.nan)
 

@@ -14,7 +14,7 @@ import numpy as np
 from discodso.base.arrays import Bools, Floats, Ints
 from discodso.base.errors import InvalidDesignError
 from discodso.space.design import DesignBatch
-from discodso.space.prefix import Prefix, Traversals
+from discodso.space.prefix import Traversals
 from discodso.space.space import Options, Space
 
 
@@ -75,34 +75,26 @@ def replay(space: Space, batch: DesignBatch) -> Trace:
     for position in range(positions):
         rows = prefix.rows
         tokens, values = batch.tokens[rows, position], batch.values[rows, position]
-        _require_tokens(prefix, batch, tokens)
+        if (short := (tokens < 0) | (tokens >= count)).any():
+            design = batch[int(rows[short.argmax()])]
+            raise InvalidDesignError(f"{design} does not belong to the space: it ends with open slots")
         options = space.options(prefix)
         forbidden[position, rows] = options.forbidden
         if prior is not None:
             prior[position, rows] = options.prior
         if moving:
             low[position, rows], high[position, rows] = options.low, options.high
-        at = np.arange(len(rows))
-        broken = options.forbidden[at, tokens] | _misfit(space, options, tokens, values)
         for column, mask in options.barred.items():
             whole = barred.setdefault(column, np.zeros((positions, size, mask.shape[1]), np.bool_))
             whole[position, rows] = mask
-            own = library.columns[column]
-            here = np.flatnonzero((tokens == own.token) & ~broken)
-            broken[here] |= mask[here, library.wide(values)[here, own.slot].astype(np.int64)]
-        if broken.any():
-            _refuse(space, batch, int(rows[broken.argmax()]))
+        broken = options.refused(library, tokens, library.wide(values))
+        _refuse(space, batch, rows[broken | _misfit(space, options, tokens, values)])
         prefix = prefix.advance(tokens, values)
-    if len(prefix):
-        _refuse(space, batch, int(prefix.rows[0]))
+    _refuse(space, batch, prefix.rows)
     if space.conditions and batch.origin is not space:
-        refused = np.flatnonzero(~space.accepted(batch))
-        if len(refused):
-            _refuse(space, batch, int(refused[0]))
+        _refuse(space, batch, np.flatnonzero(~space.accepted(batch)))
     traversals = prefix.traversals
-    unequal = np.flatnonzero(traversals.lengths != batch.lengths)
-    if len(unequal):
-        _refuse(space, batch, int(unequal[0]))
+    _refuse(space, batch, np.flatnonzero(traversals.lengths != batch.lengths))
     neighbours, neighbour_z = neighbours_of(traversals, positions)
     tokens_of, slots_of = np.nonzero(library.column_of >= 0)
     of_columns: Any = (tokens_of, slots_of)[: library.low.ndim]
@@ -129,23 +121,17 @@ def _misfit(space: Space, options: Options, tokens: Ints, values: Floats) -> Boo
     library, at = space.library, np.arange(len(tokens))
     outside = (values < options.low[at, tokens]) | (values > options.high[at, tokens])
     wrong_kind = np.isnan(values) == library.narrow(library.column_of >= 0)[tokens]
-    wrong: Any = library.wide(outside | wrong_kind)
+    wrong = library.wide(outside | wrong_kind)
     if not library.plain:
         whole = (library.integer | (library.options > 0))[tokens]
         own = library.wide(values)
         wrong = wrong | (whole & (own != np.round(own)))
-    found: Bools = wrong.any(axis=-1)
-    return found
+    return np.asarray(wrong.any(axis=-1))
 
 
-def _require_tokens(prefix: Prefix, batch: DesignBatch, tokens: Ints) -> None:
-    short = np.flatnonzero((tokens < 0) | (tokens >= len(prefix.library)))
-    if len(short):
-        design = batch[int(prefix.rows[short[0]])]
-        raise InvalidDesignError(f"{design} does not belong to the space: it ends with open slots")
-
-
-def _refuse(space: Space, batch: DesignBatch, row: int) -> None:
-    design = batch[row]
-    reasons = "; ".join(str(violation) for violation in space.violations(design))
-    raise InvalidDesignError(f"{design} does not belong to the space: {reasons}")
+def _refuse(space: Space, batch: DesignBatch, rows: Ints) -> None:
+    """Raise InvalidDesignError for the first of these rows, if there are any."""
+    if len(rows):
+        design = batch[int(rows[0])]
+        reasons = "; ".join(map(str, space.violations(design)))
+        raise InvalidDesignError(f"{design} does not belong to the space: {reasons}")

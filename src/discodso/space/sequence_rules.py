@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
@@ -16,39 +17,21 @@ import numpy as np
 from discodso.base.arrays import Bools
 from discodso.base.checks import require_number
 from discodso.base.errors import DeclarationError
-from discodso.space.constraints import (
-    Constraint,
-    ForbiddenChild,
-    ForbiddenDescendant,
-    InversePairs,
-    Names,
-    NoNesting,
-    Repeat,
-    names_of,
-)
+from discodso.space.constraints import AboutTokens, Apart, Constraint, Names, Repeat, apart_states, names_of
 from discodso.space.look_ahead import Automaton, LookAhead, SumLimits
 from discodso.space.prefix import Prefix
 from discodso.space.tokens import Grammar, Library
 
 
-class SequenceRule(Constraint):
-    """A constraint on the order of tokens in a sequence, given by an automaton."""
-
-    @abstractmethod
-    def automaton(self, library: Library) -> Automaton:
-        """The rule as states and steps."""
-
-    def __post_init__(self) -> None:
-        for own in fields(self):  # type: ignore[arg-type]
-            object.__setattr__(self, own.name, names_of(getattr(self, own.name)))
+class _LooksAhead(AboutTokens):
+    """A constraint on sequences that knows what must still come."""
 
     def check(self, library: Library, grammar: Grammar) -> None:
         """See `Rule.check`."""
-        name = type(self).__name__
-        _needs_sequence(name, grammar)
-        for own in fields(self):  # type: ignore[arg-type]
-            if library.end in library.ids(getattr(self, own.name)):
-                raise DeclarationError(f"{name} cannot name the end token; use EndsWith for what comes last")
+        super().check(library, grammar)
+        if not grammar.chain:
+            what = f"{type(self).__name__} is for sequences"
+            raise DeclarationError(f"{what}; in a space of shape Tree use ChildTypes or Repeat")
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""
@@ -57,32 +40,34 @@ class SequenceRule(Constraint):
         return alone.forbidden(prefix) & ~length.forbidden(prefix)
 
 
-def one_by_one(rule: str, tokens: tuple[str, ...]) -> tuple[str, ...]:
-    """Names that were given as arguments."""
-    if len(tokens) == 1 and not isinstance(tokens[0], str):
-        raise DeclarationError(f"{rule} takes its tokens one by one: {rule}('a', 'b'), or {rule}(*tokens)")
-    return names_of(tokens)
-
-
 @lru_cache(maxsize=64)
-def _alone(rule: SequenceRule, library: Library, grammar: Grammar) -> tuple[LookAhead, LookAhead]:
-    alone = LookAhead.of(library, grammar, [rule.automaton(library)])
-    length = LookAhead.of(library, grammar, [])
+def _alone(rule: _LooksAhead, library: Library, grammar: Grammar) -> tuple[LookAhead, LookAhead]:
+    """The rule without others, and the limits on the length."""
+    alone, length = look_ahead_of([rule], library, grammar), look_ahead_of([], library, grammar)
     assert alone is not None
     assert length is not None
     return alone, length
 
 
-def _needs_sequence(name: str, grammar: Grammar) -> None:
-    if not grammar.chain:
-        raise DeclarationError(f"{name} is for sequences; in a space of shape Tree use ChildTypes or Repeat")
+class SequenceRule(_LooksAhead):
+    """A constraint on the order of tokens in a sequence, given by an automaton."""
+
+    @abstractmethod
+    def automaton(self, library: Library) -> Automaton:
+        """The rule as states and steps."""
+
+    def check(self, library: Library, grammar: Grammar) -> None:
+        """See `Rule.check`."""
+        super().check(library, grammar)
+        for own in fields(self):  # type: ignore[arg-type]
+            if library.end in library.ids(getattr(self, own.name)):
+                name = type(self).__name__
+                raise DeclarationError(f"{name} cannot name the end token; use EndsWith for what comes last")
 
 
 @dataclass(frozen=True)
-class Follows(SequenceRule):
+class Follows(SequenceRule, sees_values=False):
     """Each of `tokens` stands directly after one of `after`: `Follows("svc", "scaler")`."""
-
-    sees_values = False
 
     tokens: Names
     after: Names
@@ -90,14 +75,12 @@ class Follows(SequenceRule):
     def automaton(self, library: Library) -> Automaton:
         """The state says whether one of `after` came last."""
         own, before = library.members(self.tokens).tolist(), library.members(self.after).tolist()
-        return Automaton(False, lambda state, token: None if own[token] and not state else before[token])
+        return Automaton(False, lambda s, k: None if own[k] and not s else before[k])
 
 
 @dataclass(frozen=True)
-class LeadsTo(SequenceRule):
+class LeadsTo(SequenceRule, sees_values=False):
     """Each of `tokens` is directly followed by one of `following`, so none of them comes last."""
-
-    sees_values = False
 
     tokens: Names
     following: Names
@@ -105,18 +88,12 @@ class LeadsTo(SequenceRule):
     def automaton(self, library: Library) -> Automaton:
         """The state says whether one of `tokens` came last."""
         own, after = library.members(self.tokens).tolist(), library.members(self.following).tolist()
-        return Automaton(
-            False,
-            lambda state, token: None if state and not after[token] else own[token],
-            lambda state: not state,
-        )
+        return Automaton(False, lambda s, k: None if s and not after[k] else own[k], lambda s: not s)
 
 
 @dataclass(frozen=True)
-class Needs(SequenceRule):
+class Needs(SequenceRule, sees_values=False):
     """Each of `tokens` comes somewhere after one of `earlier`."""
-
-    sees_values = False
 
     tokens: Names
     earlier: Names
@@ -124,72 +101,60 @@ class Needs(SequenceRule):
     def automaton(self, library: Library) -> Automaton:
         """The state says whether one of `earlier` has come."""
         own, before = library.members(self.tokens).tolist(), library.members(self.earlier).tolist()
-        return Automaton(
-            False, lambda state, token: None if own[token] and not state else state or before[token]
-        )
+        return Automaton(False, lambda s, k: None if own[k] and not s else s or before[k])
 
 
 @dataclass(frozen=True)
-class StartsWith(SequenceRule):
+class StartsWith(SequenceRule, sees_values=False):
     """The first token is one of `tokens`."""
-
-    sees_values = False
 
     tokens: Names
 
     def automaton(self, library: Library) -> Automaton:
         """The state says whether there is a token."""
         own = library.members(self.tokens).tolist()
-        return Automaton(
-            False, lambda state, token: True if state or own[token] else None, lambda state: state
-        )
+        return Automaton(False, lambda s, k: True if s or own[k] else None, lambda s: s)
 
 
 @dataclass(frozen=True)
-class EndsWith(SequenceRule):
+class EndsWith(SequenceRule, sees_values=False):
     """The last token is one of `tokens`: `EndsWith(MODELS)`."""
-
-    sees_values = False
 
     tokens: Names
 
     def automaton(self, library: Library) -> Automaton:
         """The state says whether one of `tokens` came last."""
         own = library.members(self.tokens).tolist()
-        return Automaton(False, lambda state, token: own[token], lambda state: state)
+        return Automaton(False, lambda s, k: own[k], lambda s: s)
 
 
 @dataclass(frozen=True, init=False)
-class Together(SequenceRule):
-    """A design has all of the tokens or none: `Together("encoder", "decoder")`."""
-
-    sees_values = False
+class _OneByOne(SequenceRule):
+    """A rule that takes its tokens as arguments."""
 
     tokens: Names
 
     def __init__(self, *tokens: str) -> None:
-        object.__setattr__(self, "tokens", one_by_one(type(self).__name__, tokens))
+        if len(tokens) == 1 and not isinstance(tokens[0], str):
+            rule = type(self).__name__
+            how = f"{rule}('a', 'b'), or {rule}(*tokens)"
+            raise DeclarationError(f"{rule} takes its tokens one by one: {how}")
+        object.__setattr__(self, "tokens", names_of(tokens))
+
+
+class Together(_OneByOne, sees_values=False):
+    """A design has all of the tokens or none: `Together("encoder", "decoder")`."""
 
     def automaton(self, library: Library) -> Automaton:
         """The state has those that came."""
         places = {int(k): 1 << at for at, k in enumerate(library.ids(self.tokens))}
         every = (1 << len(places)) - 1
-        return Automaton(
-            0, lambda state, token: state | places.get(token, 0), lambda state: state in (0, every)
-        )
+        return Automaton(0, lambda s, k: s | places.get(k, 0), lambda s: s in (0, every))
 
 
-@dataclass(frozen=True, init=False)
-class AnyOrder(SequenceRule):
+class AnyOrder(_OneByOne, sees_values=False):
     """Tokens whose order does not matter where they are neighbours: of all orders only that of the declaration is
     proposed, so that designs which mean the same count once."""
-
-    sees_values = False
-
-    tokens: Names
-
-    def __init__(self, *tokens: str) -> None:
-        object.__setattr__(self, "tokens", one_by_one(type(self).__name__, tokens))
 
     def automaton(self, library: Library) -> Automaton:
         """The state is the place of the last token in the declaration, -1 if it is none of them."""
@@ -203,7 +168,7 @@ class AnyOrder(SequenceRule):
 
 
 @dataclass(frozen=True)
-class Sum(Constraint):
+class Sum(_LooksAhead):
     """The sum of a value over the whole design lies between two limits: `Sum("thickness", at_most=800)`.
 
     Values are bounded so that what must still come has room. With both limits some sums between them may be out of
@@ -235,7 +200,7 @@ class Sum(Constraint):
 
     def check(self, library: Library, grammar: Grammar) -> None:
         """See `Rule.check`."""
-        _needs_sequence("Sum", grammar)
+        super().check(library, grammar)
         for name in self.tokens:
             library.place(name, self.value)
         if (self.sum_limits(library).slot < 0).all() and self.value not in library.dropped:
@@ -252,19 +217,12 @@ class Sum(Constraint):
                 low[column.token], high[column.token] = column.value.low, column.value.high
         return SumLimits(slot, low, high, self.at_least, self.at_most)
 
-    def forbidden(self, prefix: Prefix) -> Bools:
-        """See `Constraint.forbidden`."""
-        alone, length = _sum_alone(self, prefix.library, prefix.grammar)
-        return alone.forbidden(prefix) & ~length.forbidden(prefix)
 
-
-@lru_cache(maxsize=64)
-def _sum_alone(rule: Sum, library: Library, grammar: Grammar) -> tuple[LookAhead, LookAhead]:
-    alone = LookAhead.of(library, grammar, [], [rule.sum_limits(library)])
-    length = LookAhead.of(library, grammar, [])
-    assert alone is not None
-    assert length is not None
-    return alone, length
+def look_ahead_of(rules: Sequence[Constraint], library: Library, grammar: Grammar) -> LookAhead | None:
+    """All rules on tokens and sums of a sequence together; None if they have too many states."""
+    automata = [found for rule in rules if (found := automaton_of(rule, library)) is not None]
+    sums = [rule.sum_limits(library) for rule in rules if isinstance(rule, Sum)]
+    return LookAhead.of(library, grammar, automata, sums)
 
 
 def automaton_of(rule: Constraint, library: Library) -> Automaton | None:
@@ -272,42 +230,15 @@ def automaton_of(rule: Constraint, library: Library) -> Automaton | None:
     match rule:
         case SequenceRule():
             return rule.automaton(library)
-        case ForbiddenChild():
-            first, then = library.members(rule.parents).tolist(), library.members(rule.children).tolist()
-            return Automaton(
-                False, lambda state, token: None if state and then[token] else first[token], takes_end=True
-            )
-        case ForbiddenDescendant():
-            first, then = library.members(rule.ancestors).tolist(), library.members(rule.descendants).tolist()
-            return Automaton(
-                False,
-                lambda state, token: None if state and then[token] else state or first[token],
-                takes_end=True,
-            )
-        case NoNesting():
-            own = library.members(rule.tokens).tolist()
-            return Automaton(
-                False,
-                lambda state, token: None if state and own[token] else state or own[token],
-                takes_end=True,
-            )
-        case InversePairs():
-            pairs = {tuple(library.ids(pair).tolist()) for pair in rule.pairs}
-            pairs |= {(b, a) for a, b in pairs}
-            return Automaton(
-                -1, lambda state, token: None if (state, token) in pairs else token, takes_end=True
-            )
-        case Repeat():
-            return _counting(library.members(rule.tokens).tolist(), rule.at_least, rule.at_most)
+        case Apart():
+            rows, first, after = apart_states(rule, library)
+            return Automaton(first, lambda s, k: None if rows[s][k] else after(s, k), takes_end=True)
+        case Repeat(tokens=tokens, at_least=least, at_most=most):
+            own, top = library.members(tokens).tolist(), least if most is None else most
+
+            def step(state: int, token: int) -> int | None:  # counts no further than it matters
+                count = state + own[token]
+                return None if most is not None and count > most else min(count, top)
+
+            return Automaton(0, step, lambda s: s >= least, takes_end=True)
     return None
-
-
-def _counting(own: list[bool], at_least: int, at_most: int | None) -> Automaton:
-    """Counts tokens, no further than it matters."""
-    top = at_least if at_most is None else at_most
-
-    def step(state: int, token: int) -> int | None:
-        count = state + own[token]
-        return None if at_most is not None and count > at_most else min(count, top)
-
-    return Automaton(0, step, lambda state: state >= at_least, takes_end=True)

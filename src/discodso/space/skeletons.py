@@ -17,7 +17,7 @@ from discodso.base.arrays import Bools, Floats, Ints
 from discodso.space.constraints import Constraint, DifferentLeaves, ForbiddenSiblings, Where
 from discodso.space.design import DesignBatch
 from discodso.space.sequence_rules import Sum
-from discodso.space.space import Options, Space
+from discodso.space.space import Space
 from discodso.space.tokens import Library
 
 _LARGEST = 1e150  # a value beyond it would overflow in any objective
@@ -97,8 +97,7 @@ def unpacked(space: Space, keys: Sequence[bytes]) -> DesignBatch:
 
 def parameters(space: Space, tokens: Ints) -> Bools:
     """bool[..., V], which values of tokens are numbers; padding carries none."""
-    carries: Bools = space.library.numeric[tokens] & (tokens >= 0)[..., None]
-    return carries
+    return space.library.numeric[tokens] & (tokens >= 0)[..., None]
 
 
 def unit_limits(space: Space) -> tuple[Floats, Floats]:
@@ -118,7 +117,7 @@ def fill(space: Space, skeletons: DesignBatch, units: Floats) -> tuple[DesignBat
     if _blind_to_values(space):
         low, high = np.maximum(library.low, -_LARGEST), np.minimum(library.high, _LARGEST)
         drawn = library.coordinates.to_value(tokens, library.narrow(units))
-        drawn = np.clip(_whole(library, tokens, drawn), low[tokens], high[tokens])
+        drawn = np.clip(library.rounded(tokens, drawn), low[tokens], high[tokens])
         values = np.where(parameters(space, tokens), library.wide(drawn), skeletons.all_values)
         designs = _designs(space, skeletons, values)
         return designs, space.accepted(designs)
@@ -129,13 +128,11 @@ def fill(space: Space, skeletons: DesignBatch, units: Floats) -> tuple[DesignBat
         with np.errstate(invalid="ignore"):  # infinite ranges, whose units are the coordinates
             inside = step.z_low + own * (step.z_high - step.z_low)
         z = np.where(step.finite, inside, np.minimum(np.maximum(own, step.z_low), step.z_high))
-        drawn = library.wide(
-            _whole(library, step.tokens, library.coordinates.to_value(step.tokens, library.narrow(z)))
-        )
+        drawn = library.coordinates.to_value(step.tokens, library.narrow(z))
+        drawn = library.wide(library.rounded(step.tokens, drawn))
         drawn = np.minimum(np.maximum(drawn, step.low), step.high)
-        values[step.rows, step.position] = np.where(
-            library.numeric[step.tokens], drawn, values[step.rows, step.position]
-        )
+        old = values[step.rows, step.position]
+        values[step.rows, step.position] = np.where(library.numeric[step.tokens], drawn, old)
         feasible[step.rows[step.forbidden]] = False
     designs = _designs(space, skeletons, values)
     if space.conditions:
@@ -152,12 +149,11 @@ def units_of(space: Space, designs: DesignBatch) -> Floats:
     units = np.full((*designs.tokens.shape, library.slots), np.nan)
     values = designs.all_values
     for step in _walk(space, designs, values):
-        z = library.wide(
-            library.coordinates.to_z(step.tokens, library.narrow(values[step.rows, step.position]))
-        )
+        own = library.narrow(values[step.rows, step.position])
+        z = library.wide(library.coordinates.to_z(step.tokens, own))
         width = np.where(step.finite & (step.z_high > step.z_low), step.z_high - step.z_low, 1.0)
-        own = np.where(step.finite, (z - step.z_low) / width, z)
-        units[step.rows, step.position] = np.where(library.numeric[step.tokens], own, np.nan)
+        unit = np.where(step.finite, (z - step.z_low) / width, z)
+        units[step.rows, step.position] = np.where(library.numeric[step.tokens], unit, np.nan)
     return units
 
 
@@ -167,13 +163,6 @@ def keeps_rules(skeletons: Space, designs: DesignBatch) -> Bools:
     for step in _walk(skeletons, designs, designs.all_values):
         kept[step.rows[step.forbidden]] = False
     return kept
-
-
-def _whole(library: Library, tokens: Ints, values: Floats) -> Floats:
-    """Values with integers rounded."""
-    if library.plain:
-        return values
-    return np.where(library.half[tokens] > 0, np.round(values), values)
 
 
 @dataclass(frozen=True)
@@ -203,20 +192,10 @@ def _walk(space: Space, designs: DesignBatch, values: Floats) -> Iterator[_Step]
         options, at = space.options(prefix), np.arange(len(rows))
         low, high = options.low[at, tokens], options.high[at, tokens]
         z_low, z_high = (library.wide(ends) for ends in space.bounds_to_coordinates(tokens, low, high))
-        forbidden = options.forbidden[at, tokens] | _barred(library, options, tokens, values[rows, position])
+        forbidden = options.refused(library, tokens, values[rows, position])
         low, high, finite = library.wide(low), library.wide(high), ends_finite[tokens]
         yield _Step(position, rows, tokens, forbidden, low, high, z_low, z_high, finite)
         prefix = prefix.advance(tokens, library.narrow(values[rows, position]))
-
-
-def _barred(library: Library, options: Options, tokens: Ints, values: Floats) -> Bools:
-    """bool[N], whether a token has an option that it may not have."""
-    found = np.zeros(len(tokens), np.bool_)
-    for column, mask in options.barred.items():
-        own = library.columns[column]
-        rows = np.flatnonzero(tokens == own.token)
-        found[rows] |= mask[rows, values[rows, own.slot].astype(np.int64)]
-    return found
 
 
 def _blind_to_values(space: Space) -> bool:
@@ -225,6 +204,5 @@ def _blind_to_values(space: Space) -> bool:
 
 
 def _designs(space: Space, skeletons: DesignBatch, values: Floats) -> DesignBatch:
-    return DesignBatch(
-        space.library, skeletons.tokens, space.library.narrow(values), skeletons.lengths, space
-    )
+    own = space.library.narrow(values)
+    return DesignBatch(space.library, skeletons.tokens, own, skeletons.lengths, space)

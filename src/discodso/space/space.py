@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from discodso.base.arrays import Bools, Floats, Ints
-from discodso.base.checks import require_integer
+from discodso.base.checks import require, require_integer
 from discodso.base.errors import DeadEndError, DeclarationError, DiscodsoError, InvalidDesignError
 from discodso.space.bounds import Bounds, FixedRanges
 from discodso.space.constraints import Constraint, Length, Prior, Rule, Where
 from discodso.space.design import Design, DesignBatch, format_token, nested
 from discodso.space.look_ahead import LookAhead
 from discodso.space.prefix import Prefix
-from discodso.space.sequence_rules import Sum, automaton_of
+from discodso.space.sequence_rules import Sum, automaton_of, look_ahead_of
 from discodso.space.tokens import Grammar, Library, Shape, Token, library_for
 from discodso.space.tree_rules import ChildTypes, TreeLookAhead, tree_rule_of
 from discodso.space.values import Choice
@@ -44,6 +44,16 @@ class Options:
     low: Floats
     high: Floats
     barred: Mapping[int, Bools] = field(default_factory=dict)
+
+    def refused(self, library: Library, tokens: Ints, values: Floats) -> Bools:
+        """bool[B], whether tokens[B] with values[B, V] are forbidden, or have an option that may not be taken."""
+        found = self.forbidden[np.arange(len(tokens)), tokens]
+        for column, mask in self.barred.items():
+            own = library.columns[column]
+            rows = np.flatnonzero(tokens == own.token)
+            numbers = np.clip(np.nan_to_num(values[rows, own.slot]), 0, mask.shape[1] - 1)
+            found[rows] |= mask[rows, numbers.astype(np.int64)]
+        return found
 
 
 @dataclass(frozen=True)
@@ -81,15 +91,12 @@ class Space:
         object.__setattr__(self, "tokens", library_for(self.tokens, self.shape))
         for key, kind in (("constraints", Constraint), ("priors", Prior)):
             given = getattr(self, key)
-            if not isinstance(given, Iterable):
-                raise DeclarationError(f"{key} must be a list of {kind.__name__} objects, got {given!r:.80}")
-            rules = tuple(given)
-            object.__setattr__(self, key, rules)
-            for rule in rules:
-                if not isinstance(rule, kind):
-                    raise DeclarationError(f"{key} must be {kind.__name__} objects, got {rule!r}")
-        if not isinstance(self.bounds, Bounds):
-            raise DeclarationError(f"bounds must be a Bounds object, got {self.bounds!r}")
+            good = isinstance(given, Iterable)
+            require(key, given, good, f"a list of {kind.__name__} objects")
+            object.__setattr__(self, key, tuple(given))
+            for rule in getattr(self, key):
+                require(key, rule, isinstance(rule, kind), f"{kind.__name__} objects")
+        require("bounds", self.bounds, isinstance(self.bounds, Bounds), "a Bounds object")
         for rule in (*self.rules, *self.priors, self.bounds):
             try:
                 rule.check(self.library, self.grammar)
@@ -129,9 +136,8 @@ class Space:
     @cached_property
     def has_fixed_ranges(self) -> bool:
         """Whether the bounds are the declared ranges, whatever the prefix."""
-        return isinstance(self.bounds, FixedRanges) and not any(
-            isinstance(rule, Sum) for rule in self.constraints
-        )
+        sums = any(isinstance(rule, Sum) for rule in self.constraints)
+        return isinstance(self.bounds, FixedRanges) and not sums
 
     @cached_property
     def conditions(self) -> tuple[Where, ...]:
@@ -142,31 +148,25 @@ class Space:
     def _look_ahead(self) -> LookAhead | TreeLookAhead | None:
         """All rules on the order and number of tokens in a sequence together, or on parents and siblings in a tree
         with typed children; None where there is none, or where they have too many states."""
-        if not self.grammar.chain:
-            if not any(isinstance(rule, ChildTypes) for rule in self.constraints):
-                return None
-            rules = [tree_rule_of(rule, self.library) for rule in self.constraints]
-            tree = TreeLookAhead(self.library, self.grammar, [rule for rule in rules if rule is not None])
-            return tree if tree.complete else None
-        automata = [
-            found for rule in self.constraints if (found := automaton_of(rule, self.library)) is not None
-        ]
-        sums = [rule.sum_limits(self.library) for rule in self.constraints if isinstance(rule, Sum)]
-        if not automata and not sums:
+        library, grammar, rules = self.library, self.grammar, self.constraints
+        if grammar.chain:
+            return look_ahead_of(rules, library, grammar) if any(map(self._looks_ahead, rules)) else None
+        if not any(isinstance(rule, ChildTypes) for rule in rules):
             return None
-        return LookAhead.of(self.library, self.grammar, automata, sums)
+        contexts = [found for rule in rules if (found := tree_rule_of(rule, library)) is not None]
+        tree = TreeLookAhead(library, grammar, contexts)
+        return tree if tree.complete else None
+
+    def _looks_ahead(self, rule: Constraint) -> bool:
+        """Whether a rule can look ahead together with others."""
+        of = automaton_of if self.grammar.chain else tree_rule_of
+        return isinstance(rule, Sum) or of(rule, self.library) is not None
 
     @cached_property
     def _stepwise(self) -> tuple[Constraint, ...]:
         """Constraints that are asked at every step: those that do not look ahead together."""
-        if self._look_ahead is None:
-            return tuple(rule for rule in self.constraints if not isinstance(rule, Where))
-        return tuple(
-            rule
-            for rule in self.constraints
-            if not isinstance(rule, (Sum, Where))
-            and (automaton_of if self.grammar.chain else tree_rule_of)(rule, self.library) is None
-        )
+        alone = [rule for rule in self.constraints if not isinstance(rule, Where)]
+        return tuple(rule for rule in alone if self._look_ahead is None or not self._looks_ahead(rule))
 
     def start(self, size: int) -> Prefix:
         """The empty prefix of `size` designs."""
@@ -195,9 +195,8 @@ class Space:
             logits = soft.logits(prefix)
             _require_array(soft, logits, np.float64, forbidden.shape)
             if not np.isfinite(logits).all():
-                raise DeclarationError(
-                    f"{soft.name} gave a logit that is not finite; use a Constraint to forbid"
-                )
+                what = f"{soft.name} gave a logit that is not finite"
+                raise DeclarationError(f"{what}; use a Constraint to forbid")
             prior = logits if prior is None else prior + logits
         return Options(forbidden, prior, low, high, barred)
 
@@ -217,11 +216,10 @@ class Space:
             )
         for (token, name), mask in given.items():
             at = self.library.place(token, name)
-            if not self.library.options[at]:
+            count = int(self.library.options[at])
+            if not count:
                 raise DeclarationError(f"{rule.name}.forbidden_options: {name!r} of {token!r} is no Choice")
-            _require_array(
-                rule, mask, np.bool_, (len(prefix), int(self.library.options[at])), "forbidden_options"
-            )
+            _require_array(rule, mask, np.bool_, (len(prefix), count), "forbidden_options")
             found[int(self.library.column_of[at])] = mask
         return found
 
@@ -250,14 +248,7 @@ class Space:
         width = library.wide(high - low + 2 * library.half)
         with np.errstate(invalid="ignore"):
             narrow = library.numeric & ~((width > 0) & (width >= library.wide(self._min_width)))
-        found: Bools = narrow.any(axis=-1)
-        return found
-
-    def require_options(self, prefix: Prefix, options: Options) -> None:
-        """Raise DeadEndError if some prefix has no allowed token."""
-        stuck = np.flatnonzero(options.forbidden.all(axis=1))
-        if len(stuck):
-            raise DeadEndError(self.dead_end(prefix, int(stuck[0])))
+        return np.asarray(narrow.any(axis=-1))
 
     def dead_end(self, prefix: Prefix, row: int) -> str:
         """Why no token may continue the prefix at this row."""
@@ -266,12 +257,9 @@ class Space:
         return f"no token may follow {traversal}: {why}; loosen one of these constraints"
 
     def _explain_dead_end(self, prefix: Prefix, row: int) -> str:
-        parts = []
-        for name, forbidden in self._forbidden_by_rule(prefix):
-            if forbidden[row].any():
-                banned = [self.library.names[k] for k in np.flatnonzero(forbidden[row])]
-                parts.append(f"{name} forbids {', '.join(banned)}")
-        return "; ".join(parts)
+        names = np.array(self.library.names, object)
+        found = [(name, names[forbidden[row]]) for name, forbidden in self._forbidden_by_rule(prefix)]
+        return "; ".join(f"{name} forbids {', '.join(banned)}" for name, banned in found if len(banned))
 
     def _forbidden_by_rule(self, prefix: Prefix) -> list[tuple[str, Bools]]:
         found = [(rule.name, rule.forbidden(prefix)) for rule in self.rules]
@@ -292,16 +280,14 @@ class Space:
 
     def _explain_start(self, start: Prefix) -> str:
         """Why no design can begin: what each rule forbids, or the fewest rules that contradict each other."""
-        alone = [
-            (name, forbidden) for name, forbidden in self._forbidden_by_rule(start) if forbidden[0].all()
-        ]
+        alone = any(forbidden[0].all() for _, forbidden in self._forbidden_by_rule(start))
         if alone or self._look_ahead is None:
             return self._explain_dead_end(start, 0)
         needed = list(self.constraints)
         for rule in self.constraints:
             others = [other for other in needed if other is not rule]
             try:
-                Space(self.library, self.shape, others, self.priors, self.bounds)
+                replace(self, constraints=others)
             except DeadEndError:
                 needed = others
         if len(needed) < 2:
@@ -314,15 +300,14 @@ class Space:
         """Tokens int[B] for the next slots, every allowed one as likely, and their values, likewise; numbers of
         infinite ranges within three units of the coordinate 0. DeadEndError if nothing is allowed."""
         library, options, rows = self.library, self.options(prefix), np.arange(len(prefix))
-        self.require_options(prefix, options)
+        if (stuck := options.forbidden.all(axis=1)).any():
+            raise DeadEndError(self.dead_end(prefix, int(stuck.argmax())))
         tokens: Ints = np.where(options.forbidden, -1.0, rng.random(options.forbidden.shape)).argmax(axis=1)
         low, high = options.low[rows, tokens], options.high[rows, tokens]
         ends = self.bounds_to_coordinates(tokens, low, high)
         z_low, z_high = np.maximum(ends[0], -3.0), np.minimum(ends[1], 3.0)
         values = library.coordinates.to_value(tokens, z_low + rng.random(z_low.shape) * (z_high - z_low))
-        if not library.plain:
-            values = np.where(library.half[tokens] > 0, np.round(values), values)
-        values = library.wide(np.clip(values, low, high))
+        values = library.wide(np.clip(library.rounded(tokens, values), low, high))
         for index, column in enumerate(library.columns):
             if count := int(library.options[column.token, column.slot]):
                 own = np.flatnonzero(tokens == column.token)
@@ -361,8 +346,7 @@ class Space:
 
     def count(self, max_length: int | None = None) -> int:
         """How many skeletons, sequences of tokens that keep the rules, there are up to a length; exact."""
-        found: int = import_module("discodso.space.listing").count(self, max_length)
-        return found
+        return int(import_module("discodso.space.listing").count(self, max_length))
 
     def enumerate(self, max_length: int | None = None) -> Iterator[tuple[str, ...]]:
         """All skeletons by length, one after the other."""
@@ -378,9 +362,8 @@ class Space:
         """bool[B], which finished designs meet all conditions (`Where`)."""
         if not self.conditions:
             return np.ones(len(designs), np.bool_)
-        return np.array(
-            [all(rule.accepts(design) for rule in self.conditions) for design in designs], np.bool_
-        )
+        good = [all(rule.accepts(design) for rule in self.conditions) for design in designs]
+        return np.array(good, np.bool_)
 
     # ------------------------------------------------------------------ designs in and out
 
@@ -399,9 +382,8 @@ class Space:
         for row, design in enumerate(designs):
             ids, numbers = self._encode_one(design)
             if len(ids) > width:
-                raise InvalidDesignError(
-                    f"{design} has {len(design)} tokens, more than the longest design of the space"
-                )
+                what = f"{design} has {len(design)} tokens"
+                raise InvalidDesignError(f"{what}, more than the longest design of the space")
             lengths[row] = len(ids)
             tokens[row, : len(ids)] = ids
             values[row, : len(ids)] = numbers
@@ -433,23 +415,20 @@ class Space:
         if declared.parametrised != (entry is not None):
             need = "needs a value" if entry is None else "takes no value"
             raise InvalidDesignError(f"token {declared.name!r} {need}")
-        if isinstance(entry, Mapping):
-            unknown = [name for name in entry if name not in dict(declared.values)]
-            if unknown:
-                raise InvalidDesignError(f"token {declared.name!r} has no value {unknown[0]!r}")
-        elif len(declared.values) > 1:
-            wanted = ", ".join(name for name, _ in declared.values)
-            raise InvalidDesignError(f"token {declared.name!r} needs its values by name: {wanted}")
+        known = dict(declared.values)
+        if len(known) > 1 and not isinstance(entry, Mapping):
+            raise InvalidDesignError(f"token {declared.name!r} needs its values by name: {', '.join(known)}")
+        given = entry if isinstance(entry, Mapping) else dict.fromkeys(known, entry)
+        if unknown := [name for name in given if name not in known]:
+            raise InvalidDesignError(f"token {declared.name!r} has no value {unknown[0]!r}")
         numbers: list[float] = []
-        for name, value in declared.values:
-            if isinstance(entry, Mapping) and name not in entry:
+        for name, value in known.items():
+            if name not in given:
                 raise InvalidDesignError(f"token {declared.name!r} needs a value {name!r}")
-            given = entry[name] if isinstance(entry, Mapping) else entry
-            number = value.encode(given)
+            number = value.encode(given[name])
             if number is None:
-                raise InvalidDesignError(
-                    f"{name} of token {declared.name!r} must be {value.expected}, got {given!r:.80}"
-                )
+                what = f"{name} of token {declared.name!r} must be {value.expected}"
+                raise InvalidDesignError(f"{what}, got {given[name]!r:.80}")
             numbers.append(number)
         return numbers
 
@@ -464,24 +443,18 @@ class Space:
         for position, (token, own) in enumerate(zip(ids, numbers, strict=True)):
             name = self.library.names[token]
             if not len(prefix):
-                found.append(Violation(position, name, "shape", "stands after the end of a complete design"))
-                return found
+                message = "stands after the end of a complete design"
+                return [*found, Violation(position, name, "shape", message)]
             if position >= self.grammar.max_positions:
-                found.append(
-                    Violation(position, name, self.rules[0].name, "the design is longer than max_length")
-                )
-                return found
-            for rule, forbidden in self._forbidden_by_rule(prefix):
-                if forbidden[0, token]:
-                    found.append(Violation(position, name, rule, f"forbidden by {rule}"))
+                message = "the design is longer than max_length"
+                return [*found, Violation(position, name, self.rules[0].name, message)]
+            rules = [rule for rule, mask in self._forbidden_by_rule(prefix) if mask[0, token]]
+            found += [Violation(position, name, rule, f"forbidden by {rule}") for rule in rules]
             found += self._value_violations(prefix, position, token, own)
             prefix = prefix.advance(np.array([token]), self.library.narrow(np.array([own])))
         if not len(prefix) and not found:
-            found += [
-                Violation(len(design), "(end)", rule.name, f"the design does not meet {rule.name}")
-                for rule in self.conditions
-                if not rule.accepts(design)
-            ]
+            failed = [rule.name for rule in self.conditions if not rule.accepts(design)]
+            found += [Violation(len(design), "(end)", r, f"the design does not meet {r}") for r in failed]
         if len(prefix):
             missing = int(prefix.open_slots[0])
             message = f"the design ends with {missing} open slot{'s' if missing > 1 else ''}"
@@ -535,8 +508,7 @@ class Space:
     def range_coordinates(self) -> tuple[Floats, Floats]:
         """low[K, V], high[K, V]: the declared ranges in the policy's coordinates, NaN where there is no number."""
         library = self.library
-        everything = slice(None)
-        ends = self.bounds_to_coordinates(everything, library.low, library.high)
+        ends = self.bounds_to_coordinates(slice(None), library.low, library.high)
         low, high = (np.where(library.numeric, library.wide(end), np.nan) for end in ends)
         return low, high
 

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discodso.base.arrays import Bools, Floats, Ints
 from discodso.base.checks import require, require_integer, require_number, require_one_of, settle_integers
 from discodso.base.errors import DeclarationError
 from discodso.space.values import Choice, Integer, Real, Value, checked_range
 
+Kind = TypeVar("Kind", bound=np.generic)
 VALUE = "value"  # the name of the one value of a token that is declared by its range
 
 
@@ -65,19 +67,15 @@ class Token:
         if range is not None:
             if values:
                 raise DeclarationError(f"{of_token}give a range or values by name, not both")
-            if not isinstance(range, (tuple, list, np.ndarray)) or len(range) != 2:
-                raise DeclarationError(
-                    f"{of_token}range must be a pair (low, high) of numbers, got {range!r:.80}"
-                )
+            pair = isinstance(range, (tuple, list, np.ndarray)) and len(range) == 2
+            require(of_token + "range", range, pair, "a pair (low, high) of numbers")
             low, high = checked_range(of_token + "range", range[0], range[1], scale == "log")
             values = {VALUE: Real(low, high, scale == "log")}
         elif scale == "log":
             raise DeclarationError(f"{of_token}scale 'log' needs a range")
         for own, value in values.items():
-            if not isinstance(value, (Real, Integer, Choice)):
-                raise DeclarationError(
-                    f"{of_token}value {own!r} must be a Real, Integer or Choice, got {value!r:.80}"
-                )
+            good = isinstance(value, (Real, Integer, Choice))
+            require(f"{of_token}value {own!r}", value, good, "a Real, Integer or Choice")
             if not own.isidentifier() or own in _TAKEN or own.startswith("_"):
                 raise DeclarationError(f"{of_token}a value cannot be called {own!r}")
         for key, given in (("name", name), ("arity", int(arity)), ("complexity", complexity)):
@@ -115,8 +113,6 @@ class Token:
 
 
 _TAKEN = ("name", "values", "arity", "range", "scale", "complexity")  # of a part of a design, or of a token
-
-
 _LOG_LIMITS = (math.log(sys.float_info.min), math.log(sys.float_info.max))
 
 
@@ -137,22 +133,17 @@ class Coordinates:
     width: Floats
 
     @classmethod
-    def of(cls, tokens: Sequence[Token], shape: tuple[int, ...]) -> Coordinates:
-        """Build the map for a list of K tokens; `shape` is [K] or [K, V]."""
+    def of(cls, columns: Iterable[Column], shape: tuple[int, ...]) -> Coordinates:
+        """Build the map for the values of K tokens; `shape` is [K] or [K, V]."""
         log, offset, width = np.zeros(shape, np.bool_), np.zeros(shape), np.ones(shape)
-        for k, token in enumerate(tokens):
-            for j, (_, value) in enumerate(token.values):
-                if isinstance(value, Choice):
-                    continue
-                at = (k, j)[: len(shape)]
+        for column in columns:
+            at, value = (column.token, column.slot)[: len(shape)], column.value
+            if not isinstance(value, Choice):
                 log[at] = value.log
                 half = 0.5 if isinstance(value, Integer) else 0.0
-                ends = value.low - half, value.high + half
-                low, high = (_log(end) if value.log else end for end in ends)
-                finite = [end for end in (low, high) if math.isfinite(end)]
-                if finite:
-                    offset[at] = finite[0]
-                    width[at] = high - low if len(finite) == 2 else 1.0
+                low, high = (_log(e) if value.log else e for e in (value.low - half, value.high + half))
+                if finite := [end for end in (low, high) if math.isfinite(end)]:
+                    offset[at], width[at] = finite[0], high - low if len(finite) == 2 else 1.0
         return cls(log, offset, width)
 
     def to_z(self, token: Any, value: Floats) -> Floats:
@@ -229,18 +220,14 @@ class Library:
         if not self.tokens:
             raise DeclarationError("a library needs at least one token")
         self.names = tuple(token.name for token in self.tokens)
-        twice = sorted({name for name in self.names if self.names.count(name) > 1})
-        if twice:
-            raise DeclarationError(
-                f"token names must be distinct, but {', '.join(twice)} occurs more than once"
-            )
+        if twice := ", ".join(sorted({name for name in self.names if self.names.count(name) > 1})):
+            raise DeclarationError(f"token names must be distinct, but {twice} occurs more than once")
         self._ids = {name: k for k, name in enumerate(self.names)}
         self.end = None if end is None else self._ids[end]
         self.arity: Ints = np.array([token.arity for token in self.tokens], dtype=np.int64)
-        by_name = {token.name: token.arity for token in self.tokens}
-        self.arities = by_name if self.arity.any() else None
+        self.arities = {t.name: t.arity for t in self.tokens} if self.arity.any() else None
         self.parametrised: Bools = np.array([token.parametrised for token in self.tokens])
-        self.slots = max(1, *(len(token.values) for token in self.tokens), 1)
+        self.slots = max(1, *(len(token.values) for token in self.tokens))
         self.columns = tuple(
             Column(k, j, name, value)
             for k, token in enumerate(self.tokens)
@@ -259,10 +246,8 @@ class Library:
             self.options[at] = len(value.options) if isinstance(value, Choice) else 0
             low[at], high[at] = value.low, value.high
         self.number_of: Ints = np.where(self.numeric, np.cumsum(self.numeric).reshape(shape) - 1, -1)
-        self.half: Floats = self.narrow(0.5 * self.integer)
-        self.low: Floats = self.narrow(low)
-        self.high: Floats = self.narrow(high)
-        self.coordinates = Coordinates.of(self.tokens, self.low.shape)
+        self.low, self.high, self.half = (self.narrow(own) for own in (low, high, 0.5 * self.integer))
+        self.coordinates = Coordinates.of(self.columns, self.low.shape)
         self.has_options = bool(self.options.any())
         self.plain = all(token.plain or not token.parametrised for token in self.tokens)
         self._hash = hash((self.tokens, self.end))
@@ -308,13 +293,17 @@ class Library:
             raise DeclarationError(f"token {token!r} has no value {value!r}; {has}")
         return k, names.index(value)
 
-    def wide(self, array: Any) -> Any:
+    def wide(self, array: NDArray[Kind]) -> NDArray[Kind]:
         """An array of values with a last axis for the values of a token, whether or not it has one."""
         return array[..., None] if self.slots == 1 else array
 
-    def narrow(self, array: Any) -> Any:
+    def narrow(self, array: NDArray[Kind]) -> NDArray[Kind]:
         """Inverse of `wide`."""
         return array[..., 0] if self.slots == 1 else array
+
+    def rounded(self, at: Any, values: Floats) -> Floats:
+        """Values with those rounded that must be integers; `at` indexes them, as for `low`."""
+        return values if self.plain else np.where(self.half[at] > 0, np.round(values), values)
 
     def members(self, names: Iterable[str]) -> Bools:
         """bool[K], True at the named tokens."""
@@ -401,15 +390,14 @@ class Grammar:
     @classmethod
     def of(cls, shape: Shape, library: Library) -> Grammar:
         """Grammar of a shape over a library that already holds the end token."""
-        count = len(library)
         match shape:
             case Tree():
                 opens = tuple(token.arity for token in library.tokens)
                 return cls(1, opens, shape.min_length, shape.max_length, chain=False)
             case FixedSequence():
-                return cls(shape.length, (0,) * count, shape.length, shape.length, chain=True)
+                return cls(shape.length, (0,) * len(library), shape.length, shape.length, chain=True)
             case OpenSequence():
-                opens = tuple(int(k != library.end) for k in range(count))
+                opens = tuple(int(k != library.end) for k in range(len(library)))
                 return cls(1, opens, shape.min_length + 1, shape.max_length + 1, chain=True)
 
 
@@ -427,10 +415,9 @@ def library_for(tokens: Iterable[Token] | Library, shape: Shape) -> Library:
         if not np.any(library.arity == 0):
             raise DeclarationError("a tree library needs at least one leaf, a token of arity 0")
         return library
-    with_children = [token.name for token in library.tokens if token.arity > 0]
-    if with_children:
+    if parents := ", ".join(token.name for token in library.tokens if token.arity > 0):
         raise DeclarationError(
-            f"tokens of a sequence have arity 0, but {', '.join(with_children)} has children; use shape Tree"
+            f"tokens of a sequence have arity 0, but {parents} has children; use shape Tree"
         )
     if isinstance(shape, OpenSequence):
         if shape.end in library.names:

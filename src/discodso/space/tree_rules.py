@@ -17,26 +17,17 @@ import numpy as np
 from discodso.base.arrays import Bools
 from discodso.base.checks import require_integer
 from discodso.base.errors import DeclarationError
-from discodso.space.constraints import (
-    Constraint,
-    DifferentLeaves,
-    ForbiddenChild,
-    ForbiddenDescendant,
-    ForbiddenSiblings,
-    InversePairs,
-    Names,
-    NoNesting,
-    names_of,
-)
+from discodso.space.constraints import AboutTokens, Apart, Constraint, Names, apart_pairs, apart_states
 from discodso.space.prefix import Prefix
 from discodso.space.tokens import Grammar, Library
 
 _MOST_CONTEXTS = 5_000
-NONE = -1  # no parent, no sibling
+NONE = -1  # no sibling
+Context = tuple[Hashable, ...]  # a state of each rule
 
 
 @dataclass(frozen=True)
-class ChildTypes(Constraint):
+class ChildTypes(AboutTokens, sees_values=False):
     """A child of a token is one of `allowed`: `ChildTypes("momentum", 0, ("threshold",))`.
 
     Args:
@@ -45,21 +36,18 @@ class ChildTypes(Constraint):
         allowed: tokens that it may be.
     """
 
-    sees_values = False
-
     parents: Names
     child: int | None
     allowed: Names
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parents", names_of(self.parents))
-        object.__setattr__(self, "allowed", names_of(self.allowed))
+        super().__post_init__()
         if self.child is not None:
             require_integer("ChildTypes: child", self.child, 0)
 
     def check(self, library: Library, grammar: Grammar) -> None:
         """See `Rule.check`."""
-        library.ids(self.allowed)
+        super().check(library, grammar)
         if grammar.chain:
             raise DeclarationError("ChildTypes needs a space of shape Tree; in a sequence use LeadsTo")
         for name in self.parents:
@@ -94,47 +82,20 @@ class TreeRule:
 
 def tree_rule_of(rule: Constraint, library: Library) -> TreeRule | None:
     """A rule on tokens in a tree; None if it is no such rule."""
-
-    def members(names: Any) -> list[bool]:
-        found: list[bool] = library.members(names).tolist()
-        return found
-
     match rule:
         case ChildTypes():
-            parents, good = members(rule.parents), members(rule.allowed)
-
-            def typed(state: bool, parent: int, child: int) -> bool:
-                return parents[parent] and rule.child in (None, child)
-
-            return TreeRule(False, typed, lambda s, left, k: good[k] or not s)
-        case ForbiddenChild():
-            parents, bad = members(rule.parents), members(rule.children)
+            parents, good = library.members(rule.parents).tolist(), library.members(rule.allowed).tolist()
             return TreeRule(
-                False, lambda s, parent, child: parents[parent], lambda s, left, k: not (s and bad[k])
+                False,
+                lambda s, parent, child: parents[parent] and rule.child in (None, child),
+                lambda s, left, k: good[k] or not s,
             )
-        case ForbiddenDescendant() | NoNesting():
-            above = rule.ancestors if isinstance(rule, ForbiddenDescendant) else rule.tokens
-            below = rule.descendants if isinstance(rule, ForbiddenDescendant) else rule.tokens
-            parents, bad = members(above), members(below)
-            return TreeRule(
-                False, lambda s, parent, child: s or parents[parent], lambda s, left, k: not (s and bad[k])
-            )
-        case InversePairs():
-            pairs = _both_ways(library, rule.pairs)
-            return TreeRule(NONE, lambda s, parent, child: parent, lambda s, left, k: (s, k) not in pairs)
-        case ForbiddenSiblings() | DifferentLeaves():
-            leaves = [
-                k for k, token in enumerate(library.tokens) if not token.arity and not token.parametrised
-            ]
-            alike = {(k, k) for k in leaves}
-            pairs = _both_ways(library, rule.pairs) if isinstance(rule, ForbiddenSiblings) else alike
-            return TreeRule(None, lambda s, parent, child: None, lambda s, left, k: (left, k) not in pairs)
+        case Apart():
+            rows, first, after = apart_states(rule, library)
+            if apart_pairs(rule, library).relation == "sibling":
+                return TreeRule(None, lambda s, parent, child: None, lambda s, left, k: not rows[left][k])
+            return TreeRule(first, lambda s, parent, _: after(s, parent), lambda s, left, k: not rows[s][k])
     return None
-
-
-def _both_ways(library: Library, given: Any) -> set[tuple[int, int]]:
-    pairs = {(library.id(a), library.id(b)) for a, b in given}
-    return pairs | {(b, a) for a, b in pairs}
 
 
 class TreeLookAhead:
@@ -146,128 +107,93 @@ class TreeLookAhead:
     def __init__(self, library: Library, grammar: Grammar, rules: Sequence[TreeRule]) -> None:
         self._library, self._grammar, self._rules = library, grammar, tuple(rules)
         self._all = (1 << (grammar.max_positions + 1)) - 1
-        self._states: dict[Any, int] = {}
-        self._contexts: list[Any] = []
-        self._arity = [int(arity) for arity in library.arity]
-        self._start = self._state(tuple(rule.start for rule in rules))
-        self._below: dict[tuple[int, int, int], int] = {}
-        self._solve()
-
-    def _state(self, context: Any) -> int:
-        if context not in self._states:
-            self._states[context] = len(self._contexts)
-            self._contexts.append(context)
-        return self._states[context]
-
-    def _child(self, state: int, token: int, child: int) -> int:
-        key = state, token, child
-        if key not in self._below:
-            context = self._contexts[state]
-            pairs = zip(self._rules, context, strict=True)
-            self._below[key] = self._state(tuple(rule.below(own, token, child) for rule, own in pairs))
-        return self._below[key]
-
-    @cache  # noqa: B019 - it lives as long as its space
-    def _may(self, state: int, sibling: int, token: int) -> bool:
-        pairs = zip(self._rules, self._contexts[state], strict=True)
-        return all(rule.allowed(own, sibling, token) for rule, own in pairs)
-
-    def _solve(self) -> None:
-        """Sizes of subtrees by state and token, and of the children from one on, from small ones up."""
-        reached = 0
-        while reached < len(self._contexts) <= _MOST_CONTEXTS:
-            state = reached
-            for token, arity in enumerate(self._arity):
-                for child in range(arity):
-                    self._child(state, token, child)
-            reached += 1
-        self.complete = len(self._contexts) <= _MOST_CONTEXTS
-        self._sizes: dict[tuple[int, int], int] = {}
-        self._rest: dict[tuple[int, int, int, int], int] = {}
+        self._arity: list[int] = library.arity.tolist()
+        self._start = tuple(rule.start for rule in rules)
+        self._child, self._may = cache(self._below), cache(self._allowed)
+        contexts: set[Context] = set()
+        waiting = [self._start]
+        while waiting and len(contexts) <= _MOST_CONTEXTS:
+            context = waiting.pop()
+            if context not in contexts:
+                contexts.add(context)
+                for token, arity in enumerate(self._arity):
+                    waiting += [self._child(context, token, child) for child in range(arity)]
+        self.complete = len(contexts) <= _MOST_CONTEXTS
+        # Sizes of subtrees by context and token, and of the children from one on, from small ones up.
+        self._sizes: dict[tuple[Context, int], int] = {}
         changed = self.complete
         while changed:
-            changed = False
-            self._rest = {}
-            for state in range(len(self._contexts)):
+            changed, self._rests = False, dict[Any, int]()
+            for context in contexts:
                 for token in range(len(self._arity)):
-                    found = (self.rest(state, token, 0, NONE) << 1) & self._all
-                    if found != self._sizes.get((state, token), 0):
-                        self._sizes[state, token] = found
+                    found = (self._rest(context, token, 0, NONE) << 1) & self._all
+                    if found != self._sizes.get((context, token), 0):
+                        self._sizes[context, token] = found
                         changed = True
 
-    def rest(self, state: int, token: int, child: int, sibling: int) -> int:
+    def _below(self, context: Context, token: int, child: int) -> Context:
+        pairs = zip(self._rules, context, strict=True)
+        return tuple(rule.below(own, token, child) for rule, own in pairs)
+
+    def _allowed(self, context: Context, sibling: int, token: int) -> bool:
+        return all(rule.allowed(own, sibling, token) for rule, own in zip(self._rules, context, strict=True))
+
+    def _rest(self, context: Context, token: int, child: int, sibling: int) -> int:
         """Sizes of all children of a token in a context, from one on, given the one before it."""
         if child == self._arity[token]:
             return 1
-        key = state, token, child, sibling
-        if key not in self._rest:
-            below, found = self._child(state, token, child), 0
+        key = context, token, child, sibling
+        if key not in self._rests:
+            below, found = self._child(context, token, child), 0
             for k in range(len(self._arity)):
                 sizes = self._sizes.get((below, k), 0)
                 if sizes and self._may(below, sibling, k):
-                    found |= self._sum(sizes, self.rest(state, token, child + 1, k))
-            self._rest[key] = found & self._all
-        return self._rest[key]
+                    found |= self._sum(sizes, self._rest(context, token, child + 1, k))
+            self._rests[key] = found & self._all
+        return self._rests[key]
 
     def _sum(self, first: int, second: int) -> int:
         """All sums of a number of each set."""
-        found, at = 0, 0
+        found = 0
         if first.bit_count() > second.bit_count():
             first, second = second, first
         while first:
-            step = (first & -first).bit_length() - 1
-            at += step
-            found |= second << at
-            first >>= step + 1
-            at += 1
+            lowest = first & -first
+            found |= second << (lowest.bit_length() - 1)
+            first ^= lowest
         return found & self._all
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """bool[B, K], tokens after which no tree within the limits keeps the rules."""
-        allowed = np.zeros((len(prefix), len(self._library)), np.bool_)
-        least, most = (
-            self._grammar.min_positions - prefix.position,
-            self._grammar.max_positions - prefix.position,
-        )
+        grammar, t, rows = self._grammar, prefix.traversals, prefix.rows[:, None]
+        least, most = grammar.min_positions - prefix.position, grammar.max_positions - prefix.position
         wanted = ((1 << (most + 1)) - 1) & ~((1 << max(least, 0)) - 1) if most >= 0 else 0
+        above = t.tokens[rows, prefix.path]
+        # Which child of each token of the path comes next on it: all but the last have begun it.
+        begun = np.arange(prefix.path.shape[1]) < prefix.depth[:, None] - 1
+        numbers = self._library.arity[above] - t.missing[rows, prefix.path] - begun
+        allowed = prefix.forbid_nothing()
         known: dict[Any, list[bool]] = {}
-        tokens, path = prefix.traversals.tokens, prefix.path
-        children = prefix.child_index.tolist()
-        siblings = prefix.sibling.tolist()
-        for row in range(len(prefix)):
-            places = path[row][path[row] >= 0].tolist()
-            at = int(prefix.rows[row])
-            above = tokens[at, places].tolist()
-            numbers = self._numbers(prefix, at, places, children[row])
-            key = (*above, *numbers, siblings[row])
-            if key not in known:
-                known[key] = self._options(above, numbers, siblings[row], wanted)
-            allowed[row] = known[key]
+        for row, (depth, sibling) in enumerate(zip(prefix.depth, prefix.sibling.tolist(), strict=True)):
+            path = tuple(zip(above[row, :depth].tolist(), numbers[row, :depth].tolist(), strict=True))
+            if (path, sibling) not in known:
+                known[path, sibling] = self._options(path, sibling, wanted)
+            allowed[row] = known[path, sibling]
         return ~allowed
 
-    def _numbers(self, prefix: Prefix, at: int, places: list[int], last: int) -> tuple[int, ...]:
-        """For each token of a path which of its children comes next on it."""
-        missing = prefix.traversals.missing[at]
-        arity = [self._arity[int(prefix.traversals.tokens[at, place])] for place in places]
-        # A node that has begun a child lacks the later ones; the last one has not begun the next.
-        begun = [
-            arity_ - int(missing[place]) - 1 for arity_, place in zip(arity[:-1], places[:-1], strict=True)
-        ]
-        return (*begun, last) if places else ()
-
-    def _options(self, above: list[int], numbers: tuple[int, ...], sibling: int, wanted: int) -> list[bool]:
-        state, states = self._start, []
-        for token, child in zip(above, numbers, strict=True):
-            states.append(state)
-            state = self._child(state, token, child)
+    def _options(self, path: tuple[tuple[int, int], ...], sibling: int, wanted: int) -> list[bool]:
+        """bool[K] for a slot below a path of tokens and which of their children comes next."""
+        context, contexts = self._start, list[Context]()
+        for token, child in path:
+            contexts.append(context)
+            context = self._child(context, token, child)
         rest = 1
-        for depth in range(len(above) - 1):
-            parent, child = above[depth], numbers[depth]
-            rest = self._sum(rest, self.rest(states[depth], parent, child + 1, above[depth + 1]))
+        for depth, (token, child) in enumerate(path[:-1]):
+            rest = self._sum(rest, self._rest(contexts[depth], token, child + 1, path[depth + 1][0]))
         found = []
         for k in range(len(self._arity)):
-            sizes = self._sizes.get((state, k), 0) if self._may(state, sibling, k) else 0
-            if sizes and above:
-                sizes = self._sum(sizes, self.rest(states[-1], above[-1], numbers[-1] + 1, k))
+            sizes = self._sizes.get((context, k), 0) if self._may(context, sibling, k) else 0
+            if sizes and path:
+                sizes = self._sum(sizes, self._rest(contexts[-1], path[-1][0], path[-1][1] + 1, k))
             found.append(bool(sizes and self._sum(sizes, rest) & wanted))
         return found

@@ -13,7 +13,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,6 +54,10 @@ def _require_flag(kind: str, log: Any) -> None:
         raise DeclarationError(f"{kind}: log must be True or False, got {log!r:.80}")
 
 
+def _is_option(value: Any) -> bool:
+    return value is None or isinstance(value, (str, bool)) or is_number(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Real:
     """A real number.
@@ -66,6 +70,7 @@ class Real:
     low: float
     high: float
     log: bool = False
+    expected: ClassVar[str] = "a finite number"
 
     def __post_init__(self) -> None:
         _require_flag("Real", self.log)
@@ -81,11 +86,6 @@ class Real:
         """Inverse of `encode`."""
         return number
 
-    @property
-    def expected(self) -> str:
-        """For errors."""
-        return "a finite number"
-
 
 @dataclass(frozen=True, slots=True)
 class Integer:
@@ -99,6 +99,7 @@ class Integer:
     low: int
     high: int
     log: bool = False
+    expected: ClassVar[str] = "an integer"
 
     def __post_init__(self) -> None:
         _require_flag("Integer", self.log)
@@ -122,11 +123,6 @@ class Integer:
         """Inverse of `encode`."""
         return int(number)
 
-    @property
-    def expected(self) -> str:
-        """For errors."""
-        return "an integer"
-
 
 @dataclass(frozen=True, slots=True, init=False)
 class Choice:
@@ -137,6 +133,8 @@ class Choice:
     """
 
     options: tuple[Option, ...]
+    low: ClassVar[int] = 0  # number of the first option
+    log: ClassVar[bool] = False  # options have no scale
 
     def __init__(self, *options: Option) -> None:
         if len(options) == 1 and isinstance(options[0], (list, tuple, set, dict, np.ndarray)):
@@ -147,13 +145,11 @@ class Choice:
         if not options:
             raise DeclarationError("Choice needs at least one option")
         for option in options:
-            good = option is None or isinstance(option, (str, bool)) or is_number(option)
-            if not good:
+            if not _is_option(option):
                 raise DeclarationError(
                     f"options of a Choice are strings, finite numbers, booleans or None, got {option!r:.80}"
                 )
-        twice = [option for at, option in enumerate(options) if option in options[:at]]
-        if twice:
+        if twice := [option for at, option in enumerate(options) if option in options[:at]]:
             raise DeclarationError(f"options of a Choice must be different, but {twice[0]!r} is there twice")
         object.__setattr__(self, "options", options)
 
@@ -161,26 +157,13 @@ class Choice:
         return f"Choice({', '.join(map(repr, self.options))})"
 
     @property
-    def low(self) -> int:
-        """Number of the first option."""
-        return 0
-
-    @property
     def high(self) -> int:
         """Number of the last option."""
         return len(self.options) - 1
 
-    @property
-    def log(self) -> bool:
-        """Options have no scale."""
-        return False
-
     def encode(self, value: Any) -> float | None:
         """The number of an option; None if there is no such option."""
-        same = (at for at, o in enumerate(self.options) if type(o) is type(value) and o == value)
-        alike = (at for at, o in enumerate(self.options) if o == value)
-        found = next(same, next(alike, None))
-        return None if found is None else float(found)
+        return float(self.options.index(value)) if value in self.options else None
 
     def decode(self, number: float) -> Option:
         """Inverse of `encode`."""
@@ -205,7 +188,7 @@ class Values(Mapping[str, Any]):
         for name, value in items.items():
             if not isinstance(name, str):
                 raise InvalidDesignError(f"names of values are strings, got {name!r:.80}")
-            if not (value is None or isinstance(value, (str, bool)) or is_number(value)):
+            if not _is_option(value):
                 raise InvalidDesignError(
                     f"the value {name} must be a finite number, a string, a boolean or None, got {value!r:.80}"
                 )
