@@ -19,10 +19,11 @@ import numpy as np
 
 from discodso.base.arrays import Bools, Floats
 from discodso.base.errors import CheckpointError, DeadEndError, DiscodsoError, ExecutorError, TrainingError
-from discodso.disco.method import Comparing, Method, Metrics, Refining, Resumable
+from discodso.disco.method import Comparing, Method, MethodSettings, Metrics, Refining, Resumable
 from discodso.run import checkpoint
 from discodso.run.callbacks import Callbacks, RunInfo
 from discodso.run.evaluation import Evaluation, Evaluator
+from discodso.run.executors.dispatch import Executor
 from discodso.run.folder import RunFolder
 from discodso.run.history import HistoryRow, is_sampled, named_values, rounded_shares, token_use
 from discodso.run.memory import Memory
@@ -30,8 +31,8 @@ from discodso.run.objective_calls import NOTHING_KNOWN, Answer, Counts
 from discodso.run.plan import Plan
 from discodso.run.race import FAILURES_KEPT, Confirmer, Race
 from discodso.run.result import Failure, Ranking, Result, StopReason
+from discodso.run.task import Task
 from discodso.space.design import DesignBatch
-from discodso.space.space import Space
 from discodso.space.state import State, batch_arrays, batch_of
 
 _REDRAWS = 10  # times that a method is asked again for designs that were not evaluated yet
@@ -67,20 +68,19 @@ class Loop:
 
     def __init__(
         self,
+        task: Task,
+        method: MethodSettings,
         plan: Plan,
-        method: Method,
-        evaluator: Evaluator,
-        confirmer: Confirmer,
         callbacks: Callbacks,
+        executor: Executor | None = None,
     ) -> None:
-        self.plan = plan
-        self.method = method
-        self.evaluator = evaluator
-        self.confirmer = confirmer
-        self.callbacks = callbacks
+        self.task, self.plan, self.callbacks, self.space = task, plan, callbacks, task.space
+        for_method, for_objective, for_race = np.random.SeedSequence(int(plan.seed)).spawn(3)
+        self.evaluator = Evaluator(task, for_objective, plan.raise_on_failure, executor, plan.design_seconds)
+        self.confirmer = Confirmer(self.evaluator.with_seed(for_race), plan.confirm_calls or 0)
+        self.method: Method = method.build(task.space, for_method)
         self.folder: RunFolder | None = None
-        task = evaluator.task
-        self.ranking = Ranking(plan.top, task.noisy, cautious=confirmer.kept_calls > 0)
+        self.ranking = Ranking(plan.top, task.noisy, cautious=self.confirmer.kept_calls > 0)
         # Where rewards are exact no design is paid for twice.
         self.memory = None if task.stochastic else Memory()
         self.history: list[HistoryRow] = []
@@ -100,16 +100,6 @@ class Loop:
         self.folder = folder
 
     @property
-    def space(self) -> Space:
-        """The space that is searched."""
-        return self.evaluator.task.space
-
-    @property
-    def _objective(self) -> Any:
-        task = self.evaluator.task
-        return task.batch_objective or task.objective
-
-    @property
     def counts(self) -> Counts:
         """Of all objective calls so far."""
         return self.evaluator.counts + self.confirmer.evaluator.counts
@@ -122,8 +112,8 @@ class Loop:
 
     def execute(self, pending: Pending, resumed: bool = False) -> Result:
         """Run until a limit is reached; the result has everything found."""
-        task = self.evaluator.task
-        info = RunInfo(task.name, self.plan.budget, self.plan.seed, self.spent(pending), task.cost_unit)
+        task, plan = self.task, self.plan
+        info = RunInfo(task.name, plan.budget, plan.seed, self.spent(pending), task.cost_unit)
         self.callbacks("start", info)
         if not resumed:
             self._save(pending)
@@ -217,7 +207,7 @@ class Loop:
         refined = evaluation
         if not evaluation.complete:
             self._save(pending, before)
-        elif isinstance(method, Refining) and self.evaluator.task.refine is not None:
+        elif isinstance(method, Refining) and self.task.refine is not None:
             rows, each = method.to_refine(evaluation.designs, usable), method.refine_calls
             room = self._room(usable, self.evaluator.calls) if len(rows) else 0
             if len(rows) * each > room:
@@ -281,8 +271,8 @@ class Loop:
             told, rewards, weights = self._told(asked, fresh, evaluation)
             if len(told) and stop is not StopReason.INTERRUPTED:
                 metrics = self.method.tell(told, rewards, weights)
-                if metrics is not None and metrics.restarted and isinstance(self._objective, Comparing):
-                    self._objective.begin_anew()
+                if metrics is not None and metrics.restarted and isinstance(self.task.called, Comparing):
+                    self.task.called.begin_anew()
         finally:
             row = self._row(evaluation, metrics)
             self._write(row)
@@ -310,7 +300,7 @@ class Loop:
         again = np.flatnonzero(~fresh & memory.holds(asked))
         known = asked.select(again)
         found = memory.rewards(known)
-        found = np.where(np.isnan(found), self.evaluator.task.worst_reward, found)
+        found = np.where(np.isnan(found), self.task.worst_reward, found)
         order = np.argsort(np.concatenate((rows, again)))  # as they were asked for
         told = DesignBatch.concatenate((designs, known)).select(order)
         return told, np.concatenate((rewards, found))[order], None
@@ -326,12 +316,12 @@ class Loop:
             race = confirmer.start(self.ranking.candidates, after, self.plan.budget)
             self.ranking.raced = race.ranked
             if race.objective is not None:
-                self._objective.restore(race.objective)
+                self.task.called.restore(race.objective)
             for row in race.rows:  # of a run that goes on
                 self._write(row)
             while confirmer.race and (designs := confirmer.race.batch(self.space)) is not None:
                 evaluation, unfinished = confirmer.round(
-                    designs, self.started, self._out_of_time, self._objective
+                    designs, self.started, self._out_of_time, self.task.called
                 )
                 self.ranking.raced = confirmer.race.ranked
                 row = self._row(evaluation, None)
@@ -388,7 +378,7 @@ class Loop:
 
     @property
     def _cost(self) -> float | None:
-        return self.counts.cost if self.evaluator.task.cost_unit else None
+        return self.counts.cost if self.task.cost_unit else None
 
     def result(self, stop: StopReason, detail: str) -> Result:
         """Everything found so far."""
@@ -459,8 +449,8 @@ class Loop:
         parts = {"run": run, "method": self.method.state()}
         if self.memory is not None:
             parts["memory"] = self.memory.state()
-        if isinstance(self._objective, Resumable):
-            parts["objective"] = self._objective.state()
+        if isinstance(self.task.called, Resumable):
+            parts["objective"] = self.task.called.state()
         return State.of_parts(parts)
 
     def _marks(self) -> dict[str, Any]:
@@ -480,8 +470,8 @@ class Loop:
                 if data[key] != own:
                     raise CheckpointError(f"{where}: it was made with another {key}; use that of the run")
             self.method.restore(state.part("method"))
-            if isinstance(self._objective, Resumable):
-                self._objective.restore(state.part("objective"))
+            if isinstance(self.task.called, Resumable):
+                self.task.called.restore(state.part("objective"))
             if self.memory is not None:
                 self.memory.restore(state.part("memory"))
             self._fruitless, self._repeats = int(data["fruitless"]), data["repeat_share"]
@@ -492,7 +482,7 @@ class Loop:
             current = batch_of(self.space, run.part("current").arrays) if "current" in data else None
             known, seconds = Answer.from_state(run.part("known")), float(data["seconds"])
             race = Race.from_state(state.part("race")) if "race" in state.data else None
-            if not self.evaluator.task.rows_independent:
+            if not self.task.rows_independent:
                 # The rest of the batch has a say in these rewards: all of it is rated again.
                 known = NOTHING_KNOWN
                 race = None if race is None else replace(race, known=NOTHING_KNOWN)

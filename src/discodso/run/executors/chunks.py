@@ -6,6 +6,7 @@ one to blame is given up. Designs of a batch, episodes of an environment and who
 
 from __future__ import annotations
 
+import os
 import queue
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +14,7 @@ from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
 
+from discodso.base.checks import require_integer
 from discodso.base.errors import ExecutorError
 from discodso.run.objective_calls import describe
 
@@ -35,6 +37,13 @@ class Executor(Protocol):
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
         """A future: it has `result()`, `cancel()` and `add_done_callback(function)`."""
         ...
+
+
+def worker_count(given: int | None) -> int:
+    """How many workers to start; None for as many as there are processors."""
+    count = os.cpu_count() or 1 if given is None else given
+    require_integer("workers", count, 1)
+    return int(count)
 
 
 class Load(Protocol):

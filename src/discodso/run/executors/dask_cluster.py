@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from discodso.base.errors import DeclarationError, ExecutorError
+from discodso.base.files import Closing
 
 
-class Dask:
+class Dask(Closing):
     """A Dask cluster, by the address of its scheduler: the way to many machines, and to Slurm by dask-jobqueue.
 
     Needs the extra `discodso[dask]`. The workers need discodso and the code of the task.
@@ -45,12 +46,6 @@ class Dask:
             raise ExecutorError(
                 f"no Dask scheduler with workers at {self._address} within {timeout:g} s; is it running?"
             ) from None
-
-    def __enter__(self) -> Dask:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def workers(self) -> int:

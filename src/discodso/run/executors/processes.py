@@ -22,9 +22,9 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
-from discodso.base.checks import require_integer
 from discodso.base.errors import ExecutorError
-from discodso.run.executors.chunks import WorkerLost
+from discodso.base.files import Closing
+from discodso.run.executors.chunks import WorkerLost, worker_count
 from discodso.run.objective_calls import GUARDED
 
 _CLOSED = "these worker processes are closed; start new ones"
@@ -65,7 +65,7 @@ class _Worker:
     job: _Job | None = None
 
 
-class Processes:
+class Processes(Closing):
     """An executor of worker processes; a context manager, and nothing is left behind when it closes.
 
     Searches in several threads may share one: each gets its own answers, and what one drops is its own.
@@ -75,9 +75,7 @@ class Processes:
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        count = os.cpu_count() or 1 if workers is None else workers
-        require_integer("workers", count, 1)
-        self.workers = int(count)
+        self.workers = worker_count(workers)
         self.replaced = 0
         forking = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
         self._context: Any = multiprocessing.get_context("fork" if forking else "spawn")
@@ -87,12 +85,6 @@ class Processes:
         self._lost_in_a_row = 0
         self._closed = False
         self._lock = threading.RLock()  # of all of these, and of the job and the process of a worker
-
-    def __enter__(self) -> Processes:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def pids(self) -> tuple[int, ...]:

@@ -10,9 +10,10 @@ from concurrent.futures import Future
 from typing import Any
 
 from discodso.base.errors import DeclarationError, ExecutorError
+from discodso.base.files import Closing
 
 
-class Ray:
+class Ray(Closing):
     """A Ray cluster, or Ray on this machine. Needs the extra `discodso[ray]`.
 
     Args:
@@ -47,12 +48,6 @@ class Ray:
                 first = (str(error).splitlines() or [type(error).__name__])[0]
                 raise ExecutorError(f"Ray cannot be started or reached: {first}") from None
         self._apply: Any = ray.remote(max_retries=3)(_apply)
-
-    def __enter__(self) -> Ray:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def workers(self) -> int:
