@@ -153,14 +153,11 @@ class RichProgress(Callback):
             console = Console(file=stream)
         self._console = console
         self._broken = False
-        best = TextColumn("best {task.fields[best]}{task.fields[cost]}")
-        columns = (
+        name, best = (
             TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            best,
-            TimeRemainingColumn(),
+            TextColumn("best {task.fields[best]}{task.fields[cost]}"),
         )
+        columns = (name, BarColumn(), MofNCompleteColumn(), best, TimeRemainingColumn())
         self._bar = Progress(*columns, console=console, disable=console.quiet or not console.is_terminal)
         self._line: Any = None
         self._info = RunInfo("", 1, 0, 0)

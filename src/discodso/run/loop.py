@@ -38,15 +38,8 @@ from discodso.space.state import State, batch_arrays, batch_of
 _REDRAWS = 10  # times that a method is asked again for designs that were not evaluated yet
 _FRUITLESS = 100  # batches in a row without a new design after which a run ends
 _SHOW_SECONDS = 2.0  # between two improvements that are shown in the folder before the next checkpoint
-# Ends of a search after which there is still a race.
-_CONFIRMED = {
-    StopReason.BUDGET,
-    StopReason.TARGET,
-    StopReason.TIME,
-    StopReason.PATIENCE,
-    StopReason.TRAINING,
-    StopReason.DEAD_END,
-}
+# Ends of a search after which there is no race.
+_UNCONFIRMED = {StopReason.INTERRUPTED, StopReason.EXECUTOR, StopReason.EXHAUSTED}
 _STILL_RUNNING: dict[str, Any] = {"stop": None, "stop_sentence": None, "detail": ""}
 
 
@@ -77,7 +70,7 @@ class Loop:
         self.task, self.plan, self.callbacks, self.space = task, plan, callbacks, task.space
         for_method, for_objective, for_race = np.random.SeedSequence(int(plan.seed)).spawn(3)
         self.evaluator = Evaluator(task, for_objective, plan.raise_on_failure, executor, plan.design_seconds)
-        self.confirmer = Confirmer(self.evaluator.with_seed(for_race), plan.confirm_calls or 0)
+        self.confirmer = Confirmer(self.evaluator.with_seed(for_race), plan.confirm_calls or 0, plan.budget)
         self.method: Method = method.build(task.space, for_method)
         self.folder: RunFolder | None = None
         self.ranking = Ranking(plan.top, task.noisy, cautious=self.confirmer.kept_calls > 0)
@@ -120,7 +113,7 @@ class Loop:
         between = resumed and not len(pending.known.rewards)
         stop = self._limit_reached() if between else None
         stop, detail = (stop, self._detail()) if stop is not None else self._until_stopped(pending)
-        if self.confirmer.kept_calls and stop in _CONFIRMED:
+        if self.confirmer.kept_calls and stop not in _UNCONFIRMED:
             stop, detail = self._confirm() or (stop, detail)
         result = self.result(stop, detail)
         if self.folder is not None:
@@ -143,7 +136,8 @@ class Loop:
                     self._save(Pending(asked, pending.known))
                     return StopReason.EXECUTOR, str(error)
                 stop = self._learn(asked, fresh, evaluation)
-                if evaluation.complete and (stop is not None or self._save_is_due()):
+                due = time.monotonic() - self._saved >= self.plan.checkpoint_seconds
+                if evaluation.complete and (stop is not None or due):
                     self._save(Pending())
                 if stop is not None:
                     return stop, self._detail()
@@ -199,34 +193,24 @@ class Loop:
 
         If not all of that can be done, the batch is saved before it changes anything, to be finished later.
         """
-        before = self.evaluator.counts
+        before, method = self.evaluator.counts, self.method
         room = self._room(known.rewards, self.evaluator.calls + len(known.rewards))
         evaluation = self.evaluator.evaluate(asked.select(fresh), self._stop_inside_batch, known, room)
-        pending = Pending(asked, evaluation.answer)
-        method, usable = self.method, _usable(evaluation)
-        refined = evaluation
+        pending, usable = Pending(asked, evaluation.answer), _usable(evaluation)
+        if evaluation.complete and isinstance(method, Refining) and self.task.refine is not None:
+            rows = method.to_refine(evaluation.designs, usable)
+            if len(rows):
+                room = self._room(usable, self.evaluator.calls)
+                evaluation = self.evaluator.refine(evaluation, rows, method.refine_calls, room)
         if not evaluation.complete:
             self._save(pending, before)
-        elif isinstance(method, Refining) and self.task.refine is not None:
-            rows, each = method.to_refine(evaluation.designs, usable), method.refine_calls
-            room = self._room(usable, self.evaluator.calls) if len(rows) else 0
-            if len(rows) * each > room:
-                self._save(pending, before)
-            if len(rows):
-                refined = self.evaluator.refine(evaluation, rows, each, room)
-            if refined.interrupted:
-                self._save(pending, before)
-        return self.confirmer.numbered(refined)
+        return self.confirmer.numbered(evaluation)
 
     def _room(self, rewards: Floats, calls: int) -> int:
         """Calls that may follow within a batch that has these rewards, after so many calls of the search."""
         if len(rewards) and self._stop_inside_batch(float(np.fmax.reduce(rewards, initial=-np.inf))):
             return 0
-        return self._search_budget - calls
-
-    @property
-    def _search_budget(self) -> int:
-        return self.confirmer.search_budget(self.plan.budget)
+        return self.confirmer.search_budget - calls
 
     def _stop_inside_batch(self, reward: float) -> bool:
         # One noisy reward says little of a design; `Ranking.reaches` does.
@@ -243,7 +227,7 @@ class Loop:
         best = self.ranking.best
         if self.plan.target is not None and self.ranking.reaches(self.plan.target):
             return StopReason.TARGET
-        if self.evaluator.calls >= self._search_budget:
+        if self.evaluator.calls >= self.confirmer.search_budget:
             return StopReason.BUDGET
         if self._out_of_time():
             return StopReason.TIME
@@ -313,7 +297,7 @@ class Loop:
         try:
             if confirmer.race is not None and confirmer.race.after != after:
                 self._add_failures(confirmer.leave())
-            race = confirmer.start(self.ranking.candidates, after, self.plan.budget)
+            race = confirmer.start(self.ranking.candidates, after)
             self.ranking.raced = race.ranked
             if race.objective is not None:
                 self.task.called.restore(race.objective)
@@ -346,9 +330,13 @@ class Loop:
 
     def _row(self, evaluation: Evaluation, metrics: Metrics | None) -> HistoryRow:
         rewards: Floats = evaluation.rewards[~evaluation.failed]
-        designs, best, counts = evaluation.designs, self.ranking.best, self.counts
+        designs, best, counts, metrics = (
+            evaluation.designs,
+            self.ranking.best,
+            self.counts,
+            metrics or Metrics(),
+        )
         lengths = designs.design_lengths()
-        metrics = metrics or Metrics()
         sampled = len(designs) > 0 and is_sampled(len(self.history) + 1)
         return HistoryRow(
             calls=counts.calls,
@@ -402,9 +390,6 @@ class Loop:
 
     # ------------------------------------------------------------------------------------------------ save
 
-    def _save_is_due(self) -> bool:
-        return time.monotonic() - self._saved >= self.plan.checkpoint_seconds
-
     def _save(self, pending: Pending, counts: Counts | None = None) -> None:
         """Save the search with what is to do next, and with its counts before that."""
         if self.folder is not None:
@@ -415,10 +400,11 @@ class Loop:
     def _save_race(self, race: Race | None) -> None:
         """Save the search as it stood at the last checkpoint, and the race beside it."""
         if self.folder is not None:
-            state = self._search_state
-            whole = state if race is None else state.with_part("race", race.to_state())
+            whole = self._search_state
             self.folder.sync()
-            checkpoint.save(self.folder.path, whole)
+            checkpoint.save(
+                self.folder.path, whole if race is None else whole.with_part("race", race.to_state())
+            )
             self._show(self.folder)
 
     def _show(self, folder: RunFolder) -> None:
