@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,15 @@ def require_number(
     given = " and ".join(text for text, limit in limits.items() if math.isfinite(limit))
     good = is_number(value) and least <= value <= most and value > above
     require(key, value, good, f"a finite number {given}".strip())
+
+
+def module_of_extra(module: str, product: str) -> Any:
+    """A module that an extra installs, which is named like the product, in small letters."""
+    try:
+        return import_module(module)
+    except ImportError:
+        how = f'pip install "discodso[{product.lower()}]"'
+        raise DeclarationError(f"{product} is not installed; install it with {how}") from None
 
 
 def did_you_mean(name: Any, known: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from discodso.base.checks import module_of_extra
 from discodso.base.errors import DeclarationError
 from discodso.base.files import file_errors
 from discodso.base.streams import Forgiving
@@ -212,14 +213,9 @@ class TensorBoard(Callback):
     _CURVES = ("best", "batch_best", "mean", "quantile", "entropy", "mean_length", "failures")
 
     def __init__(self, folder: str | Path) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise DeclarationError(
-                'TensorBoard is not installed; install it with pip install "discodso[tensorboard]"'
-            ) from None
+        writer = module_of_extra("torch.utils.tensorboard", "TensorBoard").SummaryWriter
         with file_errors(f"cannot write into {folder}"):
-            self._writer: Any = SummaryWriter(str(Path(folder).absolute()))
+            self._writer = writer(str(Path(folder).absolute()))
         self._last = (time.monotonic(), 0)
 
     def start(self, info: RunInfo) -> None:

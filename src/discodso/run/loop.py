@@ -111,8 +111,8 @@ class Loop:
         if not resumed:
             self._save(pending)
         between = resumed and not len(pending.known.rewards)
-        stop = self._limit_reached() if between else None
-        stop, detail = (stop, self._detail()) if stop is not None else self._until_stopped(pending)
+        over = self._limit_reached() if between else None
+        stop, detail = (over, self._detail()) if over else self._until_stopped(pending)
         if self.confirmer.kept_calls and stop not in _UNCONFIRMED:
             stop, detail = self._confirm() or (stop, detail)
         result = self.result(stop, detail)

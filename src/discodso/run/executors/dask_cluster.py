@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from discodso.base.checks import module_of_extra
 from discodso.base.errors import DeclarationError, ExecutorError
 from discodso.base.files import Closing
 
@@ -22,17 +23,11 @@ class Dask(Closing):
     """
 
     def __init__(self, address: Any, timeout: float = 30.0) -> None:
-        try:
-            import distributed
-        except ImportError:
-            raise DeclarationError(
-                'Dask is not installed; install it with pip install "discodso[dask]"'
-            ) from None
+        connect = module_of_extra("distributed", "Dask").Client
         if not address:
             raise DeclarationError(
                 "executor.address must name a Dask scheduler, such as 'tcp://10.0.0.1:8786'"
             )
-        connect: Any = distributed.Client
         self._own = isinstance(address, str)
         self._address = address if self._own else address.scheduler.address
         if self._own:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from discodso.base.errors import DeclarationError, ExecutorError
+from discodso.base.checks import module_of_extra
+from discodso.base.errors import ExecutorError
 from discodso.base.files import Closing
 
 
@@ -22,20 +23,13 @@ class Ray(Closing):
     """
 
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
-        try:
-            import ray
-        except ImportError:
-            raise DeclarationError(
-                'Ray is not installed; install it with pip install "discodso[ray]"'
-            ) from None
-        self._ray: Any = ray
+        self._ray = ray = module_of_extra("ray", "Ray")
         self._own = not ray.is_initialized()
         if self._own:
             # Workers on this machine find what can be imported here, such as a task in the current folder.
             paths = {"PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path)}
-            options: dict[str, Any] = (
-                {"address": address} if address else {"num_cpus": workers, "runtime_env": {"env_vars": paths}}
-            )
+            local = {"num_cpus": workers, "runtime_env": {"env_vars": paths}}
+            options: dict[str, Any] = {"address": address} if address else local
             try:
                 ray.init(
                     include_dashboard=None if address else False,
