@@ -8,7 +8,8 @@ Every check raises AssertionError with one clear sentence, and returns None if a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,8 @@ from discodso.space.design import Design, DesignBatch
 from discodso.space.prefix import Prefix
 from discodso.space.space import Space
 
+Rule = Constraint | Prior | Bounds
+
 
 def random_prefixes(space: Space, size: int = 64, seed: int = 0) -> Iterator[Prefix]:
     """Prefixes of designs drawn uniformly under the rules of the space, from the empty one on."""
@@ -36,49 +39,45 @@ def random_prefixes(space: Space, size: int = 64, seed: int = 0) -> Iterator[Pre
         prefix = prefix.advance(*space.random_step(prefix, rng))
 
 
-def check_constraint(rule: Constraint | Prior | Bounds, space: Space, *, seed: int = 0) -> None:
+def check_constraint(rule: Rule, space: Space, *, seed: int = 0) -> None:
     """Try a constraint, prior or bounds object on random prefixes of a space.
 
     Checks the type and shape of what it returns, that it does not change the prefix, that it answers for each
     prefix alone as it does in a batch, that it gives the same answer twice, that a rule with `sees_values = False`
     gives the same answer for other values, and that it leaves every prefix something to go on with.
     """
-    assert isinstance(rule, (Constraint, Prior, Bounds)), (
-        f"{rule!r} must be a subclass of Constraint, Prior or Bounds, got {type(rule).__name__}"
-    )
+    good = isinstance(rule, (Constraint, Prior, Bounds))
+    assert good, f"{rule!r} must be a subclass of Constraint, Prior or Bounds, got {type(rule).__name__}"
     try:
         rule.check(space.library, space.grammar)
     except DeclarationError as error:
         raise AssertionError(f"{rule.name} does not fit the space: {error}") from None
-    answer = _answer_of(rule)
     usable = np.zeros(space.library.low.shape, np.bool_)  # values that bounds have left an interval for
     for prefix in random_prefixes(space, seed=seed):
         before = _snapshot(prefix)
-        try:
-            first = answer(prefix)
-            second = answer(prefix)
-        except (AssertionError, DiscodsoError):
-            raise
-        except Exception as error:
-            where = f"{rule.name} raised {type(error).__name__}: {error}"
-            raise AssertionError(f"{where}, at position {prefix.position}") from error
+        with _told(rule.name, f"at position {prefix.position}"):
+            first, second = _answer(rule, prefix), _answer(rule, prefix)
         _check_answer(rule, prefix, first)
         if isinstance(rule, Bounds):
             usable |= (first[0] < first[1] + space.library.half).any(axis=0)
-        same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(first, second, strict=True))
+        same = _equal(first, second)
         assert same, f"{rule.name} gave two answers for one prefix; it must not keep state between calls"
         assert _equal(before, _snapshot(prefix)), f"{rule.name} changed the prefix, which it must only read"
         _check_alone(rule, space, prefix, first)
         if not rule.sees_values:
             _check_blind(rule, space, prefix, first, seed)
     if isinstance(rule, Bounds):
-        _check_widths(rule, space)
+        shape, widths = space.library.low.shape, rule.min_width(space.library)
+        good = isinstance(widths, np.ndarray) and widths.shape == shape
+        assert good, f"min_width of {rule.name} must return an array of shape {shape}, got {widths!r:.80}"
         unused = (space.library.numeric & ~space.library.wide(usable)).any(axis=1)
         never = [space.library.names[k] for k in np.flatnonzero(unused)]
         assert not never, f"{rule.name} never leaves {', '.join(never)} an interval with low < high"
-    tried = _with_rule(space, rule)
+        space = replace(space, bounds=rule)
+    elif isinstance(rule, Constraint) and rule not in space.rules:
+        space = replace(space, constraints=(*space.constraints, rule))
     try:
-        for _ in random_prefixes(tried, seed=seed):
+        for _ in random_prefixes(space, seed=seed):
             pass
     except DiscodsoError as error:
         raise AssertionError(f"{rule.name} leads into a dead end: {error}") from None
@@ -119,20 +118,13 @@ def check_proposer(make: Callable[[Space], Any], space: Space, *, seed: int = 0)
         archive = archive.add(told, 0)
         for each in (own, twin):
             each.learn(told, archive)
-        fresh = make(space)
-        fresh.restore(own.state())
-        twin = fresh
+        twin = make(space)
+        twin.restore(own.state())
 
 
 def _proposed(proposer: Any, name: str, archive: Archive, space: Space, count: int, seed: int) -> Any:
-    try:
+    with _told(name, f"for an archive of {len(archive)} designs"):
         proposed = proposer.propose(archive, count, np.random.default_rng(seed))
-    except (AssertionError, DiscodsoError):
-        raise
-    except Exception as error:
-        raise AssertionError(
-            f"{name} raised {type(error).__name__} for an archive of {len(archive)} designs: {error}"
-        ) from error
     if proposed is None:
         return None
     assert len(proposed) <= count, f"{name} was asked for {count} designs and proposed {len(proposed)}"
@@ -147,8 +139,7 @@ def _proposed(proposer: Any, name: str, archive: Archive, space: Space, count: i
 
 def _same_proposal(first: Any, second: Any) -> bool:
     if isinstance(first, Scripts) and isinstance(second, Scripts):
-        parts = ((first.tokens, second.tokens), (first.values, second.values))
-        return all(np.array_equal(a, b, equal_nan=True) for a, b in parts)
+        return _equal((first.tokens, first.values), (second.tokens, second.values))
     return bool(first == second)
 
 
@@ -160,7 +151,7 @@ def check_task(task: Task, *, designs: int = 20, seed: int = 0) -> None:
     """
     assert isinstance(task, Task), f"expected a Task, got {type(task).__name__}"
     space = task.space
-    rules: list[Constraint | Prior | Bounds] = [*space.constraints, *space.priors, space.bounds]
+    rules: tuple[Rule, ...] = (*space.constraints, *space.priors, space.bounds)
     for rule in rules:
         check_constraint(rule, space, seed=seed)
     batch = replace(space.sample(designs, seed), origin=None)
@@ -168,21 +159,22 @@ def check_task(task: Task, *, designs: int = 20, seed: int = 0) -> None:
         assert Design.from_json(design.to_json()) == design, f"{design} does not survive JSON"
         broken = space.violations(design)
         assert not broken, f"{design} was drawn under the rules but breaks one: {broken[0]}"
-    first, second = (_rewards(task, batch, seed) for _ in range(2))
+    first = _rewards(task, batch, seed)
+
+    def compare(task: Task, seed: int, message: str) -> None:
+        for design, one, two in zip(batch, first, _rewards(task, batch, seed), strict=True):
+            same = np.isclose(one, two, rtol=1e-9, atol=1e-12, equal_nan=True)
+            assert same, message.format(one=one, two=two, design=design)
+
     hint = (
         "with the same seed" if task.stochastic else "; a random one needs stochastic=True and takes a seed"
     )
-    for design, one, two in zip(batch, first, second, strict=True):
-        assert _same(one, two), f"the objective gave {one} and then {two} for {design} {hint}"
+    compare(task, seed, "the objective gave {one} and then {two} for {design} " + hint)
     if task.repeatable and task.rows_independent:
-        for design, one, two in zip(batch, first, _rewards(task, batch, seed + 1), strict=True):
-            assert _same(one, two), (
-                f"the task is repeatable, but with other seeds {design} has {one} and {two}"
-            )
+        compare(task, seed + 1, "the task is repeatable, but with other seeds {design} has {one} and {two}")
     if task.objective is not None and task.batch_objective is not None:
         single = Task(space, task.objective, None, task.stochastic, task.worst_reward, task.name)
-        for design, one, two in zip(batch, first, _rewards(single, batch, seed), strict=True):
-            assert _same(one, two), f"batch_objective gives {one} and objective gives {two} for {design}"
+        compare(single, seed, "batch_objective gives {one} and objective gives {two} for {design}")
     if task.refine is not None:
         _check_refine(task, batch, seed)
 
@@ -209,71 +201,57 @@ def _rewards(task: Task, batch: DesignBatch, seed: int) -> list[float]:
     return [float(reward) for reward in np.where(evaluation.failed, np.nan, evaluation.rewards)]
 
 
-def _same(one: float, two: float) -> bool:
-    return bool(np.isclose(one, two, rtol=1e-9, atol=1e-12, equal_nan=True))
+@contextmanager
+def _told(name: str, where: str) -> Iterator[None]:
+    """What a user's object raises, as an AssertionError that says so."""
+    try:
+        yield
+    except (AssertionError, DiscodsoError):
+        raise
+    except Exception as error:
+        raise AssertionError(f"{name} raised {type(error).__name__} {where}: {error}") from error
 
 
-def _answer_of(rule: Constraint | Prior | Bounds) -> Callable[[Prefix], tuple[Any, ...]]:
+def _answer(rule: Rule, prefix: Prefix) -> tuple[Any, ...]:
     if isinstance(rule, Constraint):
-        return lambda prefix: (rule.forbidden(prefix),)
+        return (rule.forbidden(prefix),)
     if isinstance(rule, Prior):
-        return lambda prefix: (rule.logits(prefix),)
-    return lambda prefix: _pair(rule, rule.interval(prefix))
-
-
-def _pair(rule: Bounds, answer: Any) -> tuple[Any, Any]:
+        return (rule.logits(prefix),)
+    answer: Any = rule.interval(prefix)
     good = isinstance(answer, tuple) and len(answer) == 2
     assert good, f"{rule.name} must return a pair low, high of arrays, got {type(answer).__name__}"
-    return answer[0], answer[1]
+    return (answer[0], answer[1])
 
 
-def _check_widths(rule: Bounds, space: Space) -> None:
-    widths = rule.min_width(space.library)
-    shape = space.library.low.shape
-    good = isinstance(widths, np.ndarray) and widths.shape == shape
-    assert good, f"min_width of {rule.name} must return an array of shape {shape}, got {widths!r:.80}"
-
-
-def _check_answer(rule: Constraint | Prior | Bounds, prefix: Prefix, answer: tuple[Any, ...]) -> None:
-    library = prefix.library
-    shape: tuple[int, ...] = (len(prefix), len(library))
-    if isinstance(rule, Bounds):
-        shape = (len(prefix), *library.low.shape)
+def _check_answer(rule: Rule, prefix: Prefix, answer: tuple[Any, ...]) -> None:
+    name, library = rule.name, prefix.library
+    own = library.low.shape if isinstance(rule, Bounds) else (len(library),)
+    shape, letters = (len(prefix), *own), "[B, K, V]" if len(own) == 2 else "[B, K]"
     for array in answer:
-        assert isinstance(array, np.ndarray), (
-            f"{rule.name} must return NumPy arrays, got {type(array).__name__}"
-        )
-        letters = "[B, K, V]" if len(shape) == 3 else "[B, K]"
-        assert array.shape == shape, f"{rule.name} must return shape {letters} = {shape}, got {array.shape}"
+        assert isinstance(array, np.ndarray), f"{name} must return NumPy arrays, got {type(array).__name__}"
+        assert array.shape == shape, f"{name} must return shape {letters} = {shape}, got {array.shape}"
     if isinstance(rule, Constraint):
-        assert answer[0].dtype == np.bool_, f"{rule.name} must return booleans, got {answer[0].dtype}"
+        assert answer[0].dtype == np.bool_, f"{name} must return booleans, got {answer[0].dtype}"
     elif isinstance(rule, Prior):
         finite = np.issubdtype(answer[0].dtype, np.floating) and np.isfinite(answer[0]).all()
-        assert finite, f"{rule.name} must return finite floats; use a Constraint to forbid a token"
+        assert finite, f"{name} must return finite floats; use a Constraint to forbid a token"
     else:
-        low, high = answer
-        own = library.narrow(library.numeric)
-        known = ~(np.isnan(low[:, own]) | np.isnan(high[:, own]))
-        assert known.all(), f"{rule.name} gives NaN bounds for a parametrised token"
+        numeric = library.narrow(library.numeric)
+        known = not any(np.isnan(array[:, numeric]).any() for array in answer)
+        assert known, f"{name} gives NaN bounds for a parametrised token"
 
 
-def _check_alone(
-    rule: Constraint | Prior | Bounds, space: Space, prefix: Prefix, answer: tuple[Any, ...]
-) -> None:
+def _check_alone(rule: Rule, space: Space, prefix: Prefix, answer: tuple[Any, ...]) -> None:
     for row in range(0, len(prefix), max(1, len(prefix) // 3)):
         alone = space.start(1)
         for token, value in zip(prefix.tokens[row], prefix.values[row], strict=True):
             alone = alone.advance(np.array([token]), np.array([value]))
-        for together, single in zip(answer, _answer_of(rule)(alone), strict=True):
-            assert np.array_equal(together[row], single[0], equal_nan=True), (
-                f"{rule.name} answers otherwise for a prefix alone than in a batch, "
-                f"for {prefix.batch()[int(prefix.rows[row])]}"
-            )
+        same = _equal((array[row] for array in answer), (array[0] for array in _answer(rule, alone)))
+        where = prefix.batch()[int(prefix.rows[row])]
+        assert same, f"{rule.name} answers otherwise for a prefix alone than in a batch, for {where}"
 
 
-def _check_blind(
-    rule: Constraint | Prior | Bounds, space: Space, prefix: Prefix, answer: tuple[Any, ...], seed: int
-) -> None:
+def _check_blind(rule: Rule, space: Space, prefix: Prefix, answer: tuple[Any, ...], seed: int) -> None:
     """The same tokens with other values, drawn anew for every length, must get the same answer."""
     rng = np.random.default_rng((seed, prefix.position))
     library = space.library
@@ -290,36 +268,26 @@ def _check_blind(
         values = np.clip(values, library.low[tokens], library.high[tokens])
         carries = library.narrow(library.column_of >= 0)[tokens]
         changed = changed.advance(tokens, np.where(carries, values, np.nan))
-    for given, other in zip(answer, _answer_of(rule)(changed), strict=True):
-        assert np.array_equal(given, other, equal_nan=True), (
-            f"{rule.name} declares sees_values = False, but its answer changes with the values of a prefix"
-        )
+    same = _equal(answer, _answer(rule, changed))
+    assert same, (
+        f"{rule.name} declares sees_values = False, but its answer changes with the values of a prefix"
+    )
 
 
 def _snapshot(prefix: Prefix) -> tuple[Any, ...]:
     t = prefix.traversals
-    return tuple(
-        array.copy()
-        for array in (
-            prefix.slots,
-            prefix.path,
-            prefix.previous,
-            t.tokens,
-            t.values,
-            t.coordinates,
-            t.parents,
-            t.siblings,
-        )
+    arrays = (
+        prefix.slots,
+        prefix.path,
+        prefix.previous,
+        t.tokens,
+        t.values,
+        t.coordinates,
+        t.parents,
+        t.siblings,
     )
+    return tuple(array.copy() for array in arrays)
 
 
-def _equal(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
+def _equal(first: Iterable[Any], second: Iterable[Any]) -> bool:
     return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(first, second, strict=True))
-
-
-def _with_rule(space: Space, rule: Constraint | Prior | Bounds) -> Space:
-    if isinstance(rule, Bounds):
-        return replace(space, bounds=rule)
-    if isinstance(rule, Prior) or rule in space.rules:
-        return space
-    return replace(space, constraints=(*space.constraints, rule))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -56,17 +59,25 @@ def require_number(
     key: str, value: Any, *, least: float = -math.inf, most: float = math.inf, above: float = -math.inf
 ) -> None:
     """Require a finite number within limits."""
-    limits = [
-        text
-        for text, given in (
-            (f">= {least:g}", least > -math.inf),
-            (f"above {above:g}", above > -math.inf),
-            (f"<= {most:g}", most < math.inf),
-        )
-        if given
-    ]
+    limits = {f">= {least:g}": least, f"above {above:g}": above, f"<= {most:g}": most}
+    given = " and ".join(text for text, limit in limits.items() if math.isfinite(limit))
     good = is_number(value) and least <= value <= most and value > above
-    require(key, value, good, f"a finite number {' and '.join(limits)}".strip())
+    require(key, value, good, f"a finite number {given}".strip())
+
+
+def module_of_extra(module: str, product: str) -> Any:
+    """A module that an extra installs, which is named like the product, in small letters."""
+    try:
+        return import_module(module)
+    except ImportError:
+        how = f'pip install "discodso[{product.lower()}]"'
+        raise DeclarationError(f"{product} is not installed; install it with {how}") from None
+
+
+def did_you_mean(name: Any, known: Sequence[str]) -> str:
+    """The end of a message about an unknown name: which was meant, if one is close to it."""
+    close = get_close_matches(name, known, 1) if isinstance(name, str) else []
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def require_one_of(key: str, value: Any, choices: tuple[str, ...]) -> None:

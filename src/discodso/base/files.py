@@ -9,13 +9,27 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from discodso.base.errors import DiscodsoError
 
 
 class FileError(DiscodsoError, OSError):
     """A file cannot be read or written; the message says which and why."""
+
+
+class Closing:
+    """A context manager that is closed at its end."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of all that is held."""
+        raise NotImplementedError
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
-from discodso.base.checks import require, require_integer, require_number, require_one_of
+from discodso.base.checks import did_you_mean, require, require_integer, require_number, require_one_of
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -83,15 +83,12 @@ def check_options(options: Any) -> None:
 
 def parameters_of(options: type[Any]) -> list[inspect.Parameter]:
     """The options as keyword parameters of a function."""
-    hints, found = get_type_hints(options), []
+    hints, empty = get_type_hints(options), inspect.Parameter.empty
+    found = []
     for own in fields(options):
         default = own.default if own.default_factory is MISSING else own.default_factory()
-        default = inspect.Parameter.empty if default is MISSING else default
-        found.append(
-            inspect.Parameter(
-                own.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[own.name]
-            )
-        )
+        given = {"default": empty if default is MISSING else default, "annotation": hints[own.name]}
+        found.append(inspect.Parameter(own.name, inspect.Parameter.KEYWORD_ONLY, **given))
     return found
 
 
@@ -108,14 +105,9 @@ def with_options(*declarations: type[Any]) -> Callable[[_Function], _Function]:
         more = [p for d in declarations for p in parameters_of(d) if p.name not in names]
         changed: Any = function
         changed.__signature__ = signature.replace(parameters=[*own, *more])
-        lines = [
-            f"{own.name}: {declared(own).help}"
-            for d in declarations
-            for own in fields(d)
-            if own.name not in names
-        ]
-        indent = " " * 8
-        function.__doc__ = (function.__doc__ or "").replace("{options}", f"\n{indent}".join(lines))
+        others = [field for d in declarations for field in fields(d) if field.name not in names]
+        lines = ("\n" + " " * 8).join(f"{field.name}: {declared(field).help}" for field in others)
+        function.__doc__ = (function.__doc__ or "").replace("{options}", lines)
         return function
 
     return decorate
@@ -129,11 +121,7 @@ def taken(options: type[Any], given: dict[str, Any]) -> dict[str, Any]:
 
 def require_nothing_left(function: str, given: dict[str, Any], *declarations: type[Any]) -> None:
     """Refuse keyword arguments that are no option, as Python does, naming one that was meant."""
-    if given:
-        from difflib import get_close_matches
-
-        name = next(iter(given))
+    for name in given:
         known = [own.name for declaration in declarations for own in fields(declaration)]
-        close = get_close_matches(name, known, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name, known)
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")

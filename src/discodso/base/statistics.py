@@ -29,10 +29,8 @@ def mean(scores: Floats) -> Floats:
 
 def interquartile_mean(scores: Floats) -> Floats:
     """The mean over the last axis of what is left without the best and the worst quarter, each rounded down."""
-    count = scores.shape[-1]
-    cut = count // 4
-    result: Floats = np.mean(np.sort(scores, axis=-1)[..., cut : count - cut], axis=-1)
-    return result
+    cut = scores.shape[-1] // 4
+    return mean(np.sort(scores, axis=-1)[..., cut : scores.shape[-1] - cut])
 
 
 def standard_error(scores: ArrayLike) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -28,26 +27,16 @@ def _table(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
 
 
 def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else _string(key)
-
-
-def _string(text: str) -> str:
-    # JSON's escapes are TOML's, but for the control character that JSON leaves as it is.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+    return key if _BARE.fullmatch(key) else _value(key)
 
 
 def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _string(value)
-    if isinstance(value, int):
-        return str(value)
+    if isinstance(value, (str, int)):
+        # As in JSON, but for the control character that JSON leaves as it is.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
     if isinstance(value, float):
-        if math.isfinite(value):
-            text = repr(value)
-            return text if "." in text or "e" not in text else text.replace("e", ".0e")
-        return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+        text = repr(float(value))
+        return text if "." in text or "e" not in text else text.replace("e", ".0e")
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_value(item) for item in value) + "]"
     raise TypeError(f"{type(value).__name__} has no form in TOML")

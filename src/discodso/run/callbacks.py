@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from discodso.base.checks import module_of_extra
 from discodso.base.errors import DeclarationError
 from discodso.base.files import file_errors
 from discodso.base.streams import Forgiving
@@ -80,9 +81,7 @@ class Callbacks:
     def __call__(self, hook: str, *arguments: Any) -> None:
         """Call one hook of all callbacks."""
         for index, callback in enumerate(self._callbacks):
-            function = getattr(callback, hook, None)
-            if function is None and hook == "batch" and callable(callback):
-                function = callback
+            function = getattr(callback, hook, callback if hook == "batch" else None)
             if not callable(function):
                 continue
             try:
@@ -91,12 +90,9 @@ class Callbacks:
                 if index not in self._warned:
                     self._warned.add(index)
                     name = getattr(callback, "__name__", type(callback).__name__)
-                    warnings.warn(
-                        f"callback {name} failed in {hook} with {type(error).__name__}: {error}; the run goes on, "
-                        "and further failures of it are not told",
-                        UserWarning,
-                        stacklevel=2,
-                    )
+                    what = f"callback {name} failed in {hook} with {type(error).__name__}: {error}"
+                    more = "the run goes on, and further failures of it are not told"
+                    warnings.warn(f"{what}; {more}", UserWarning, stacklevel=2)
 
 
 class JsonLines(Callback):
@@ -107,16 +103,16 @@ class JsonLines(Callback):
     """
 
     def __init__(self, target: str | Path | TextIO) -> None:
-        self._target = target
-        if isinstance(target, (str, Path)):
-            self._target = Path(target).absolute()  # an objective may change the current folder
+        # Absolute, because an objective may change the current folder.
+        self._target = Path(target).absolute() if isinstance(target, (str, Path)) else target
+        if isinstance(self._target, Path):
             with file_errors(f"cannot write {target}"):
-                Path(target).open("a").close()  # better now than in the middle of a run
+                self._target.open("a").close()  # better now than in the middle of a run
 
     def _write(self, event: str, data: dict[str, Any]) -> None:
         line = json.dumps({"event": event, **data}, allow_nan=False) + "\n"
-        if isinstance(self._target, (str, Path)):
-            with Path(self._target).open("a", encoding="utf-8") as file:
+        if isinstance(self._target, Path):
+            with self._target.open("a", encoding="utf-8") as file:
                 file.write(line)
         else:
             self._target.write(line)
@@ -158,15 +154,12 @@ class RichProgress(Callback):
             console = Console(file=stream)
         self._console = console
         self._broken = False
-        self._bar = Progress(
+        name, best = (
             TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
             TextColumn("best {task.fields[best]}{task.fields[cost]}"),
-            TimeRemainingColumn(),
-            console=self._console,
-            disable=self._console.quiet or not self._console.is_terminal,
         )
+        columns = (name, BarColumn(), MofNCompleteColumn(), best, TimeRemainingColumn())
+        self._bar = Progress(*columns, console=console, disable=console.quiet or not console.is_terminal)
         self._line: Any = None
         self._info = RunInfo("", 1, 0, 0)
         self._tenths = 0
@@ -220,14 +213,9 @@ class TensorBoard(Callback):
     _CURVES = ("best", "batch_best", "mean", "quantile", "entropy", "mean_length", "failures")
 
     def __init__(self, folder: str | Path) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise DeclarationError(
-                'TensorBoard is not installed; install it with pip install "discodso[tensorboard]"'
-            ) from None
+        writer = module_of_extra("torch.utils.tensorboard", "TensorBoard").SummaryWriter
         with file_errors(f"cannot write into {folder}"):
-            self._writer: Any = SummaryWriter(str(Path(folder).absolute()))
+            self._writer = writer(str(Path(folder).absolute()))
         self._last = (time.monotonic(), 0)
 
     def start(self, info: RunInfo) -> None:
@@ -237,15 +225,12 @@ class TensorBoard(Callback):
     def batch(self, row: HistoryRow, ranking: Ranking) -> None:
         """One point of every curve, over the objective calls."""
         for name in self._CURVES:
-            value = getattr(row, name)
-            if value is not None:
+            if (value := getattr(row, name)) is not None:
                 self._writer.add_scalar(f"search/{name}", value, row.calls)
-        now = time.monotonic()
-        before, calls = self._last
+        now, (before, calls) = time.monotonic(), self._last
         if now > before:
-            self._writer.add_scalar(
-                "search/calls_per_second", (row.calls - calls) / (now - before), row.calls
-            )
+            speed = (row.calls - calls) / (now - before)
+            self._writer.add_scalar("search/calls_per_second", speed, row.calls)
         self._last = (now, row.calls)
 
     def end(self, result: Result) -> None:

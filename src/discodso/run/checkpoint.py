@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
@@ -48,7 +47,8 @@ def from_bytes(content: bytes) -> State:
     try:
         arrays = load_tensors(content)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"it is damaged ({_line(error)})") from None
+        line = (str(error).splitlines() or [type(error).__name__])[0][:120]
+        raise CheckpointError(f"it is damaged ({line})") from None
     if _checksum({key: metadata[key] for key in _KEYS - {"checksum"}}, arrays) != metadata["checksum"]:
         raise CheckpointError("it was changed since it was written: the checksum does not fit")
     return State(arrays, json.loads(metadata["data"]))
@@ -75,14 +75,11 @@ def load(folder: Path) -> tuple[State, str]:
     for name in _NEWEST_FIRST:
         path = folder / name
         try:
-            content = path.read_bytes()
+            return from_bytes(path.read_bytes()), "; ".join(refused)
         except FileNotFoundError:
             continue
         except OSError as error:
             refused.append(f"{path}: {error.strerror or error}")
-            continue
-        try:
-            return from_bytes(content), "; ".join(refused)
         except CheckpointError as error:
             refused.append(f"{path} is refused: {error}")
     if not refused:
@@ -108,31 +105,21 @@ def _metadata(content: bytes) -> dict[str, str]:
     if len(content) < 8 or size > len(content) - 8:
         raise CheckpointError("it is damaged or no checkpoint: it ends too early")
     try:
-        metadata: Any = json.loads(content[8 : 8 + size])["__metadata__"]
+        metadata = dict[str, str](json.loads(content[8 : 8 + size])["__metadata__"])
+        if all(isinstance(value, str) for value in metadata.values()):
+            return metadata
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise CheckpointError("it is damaged or no checkpoint: its header cannot be read") from None
-    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
-        raise CheckpointError("it is damaged or no checkpoint: its header cannot be read")
-    return metadata
+        pass
+    raise CheckpointError("it is damaged or no checkpoint: its header cannot be read")
 
 
 def _checksum(metadata: dict[str, str], arrays: Arrays) -> str:
+    parts: list[str | bytes] = [text for item in sorted(metadata.items()) for text in item]
+    for name, array in sorted(arrays.items(), key=lambda item: item[0]):
+        parts += [name, f"{array.dtype.str}{array.shape}", array.tobytes()]
     digest = hashlib.sha256()
-
-    def add(part: bytes) -> None:
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(part)
-
-    for key in sorted(metadata):
-        add(key.encode())
-        add(metadata[key].encode("utf-8", "surrogatepass"))
-    for name in sorted(arrays):
-        array = arrays[name]
-        add(name.encode("utf-8", "surrogatepass"))
-        add(f"{array.dtype.str}{array.shape}".encode())
-        add(array.tobytes())
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
     return digest.hexdigest()
-
-
-def _line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:120]

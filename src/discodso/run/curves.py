@@ -39,13 +39,10 @@ class Track:
 
     def at(self, calls: Floats) -> Floats:
         """float[m], the best reward after so many calls; NaN before the first and after the last."""
-        if not len(self.calls):
-            return np.full(len(calls), np.nan)
-        place = np.searchsorted(self.calls, calls, side="right") - 1
-        values = np.where(place >= 0, self.best[np.maximum(place, 0)], np.nan)
-        over = np.zeros(len(calls), np.bool_) if self.settled else calls > self.calls[-1]
-        result: Floats = np.where(over, np.nan, values)
-        return result
+        found: Floats = np.append(np.nan, self.best)[np.searchsorted(self.calls, calls, side="right")]
+        if not self.settled and len(self.calls):
+            found[calls > self.calls[-1]] = np.nan
+        return found
 
 
 @dataclass(frozen=True)
@@ -76,12 +73,10 @@ class Curve:
         mean = np.where(known, np.where(known, runs, 0.0).mean(axis=0), np.nan)
         if len(tracks) < 2:
             return cls(label, calls, mean, None, None, runs)
-        low, high = np.full(len(calls), np.nan), np.full(len(calls), np.nan)
+        spread = np.full((2, len(calls)), np.nan)
         for place in np.flatnonzero(known):
-            interval = bootstrap_interval(runs[:, place], resamples=_CURVE_RESAMPLES)
-            assert interval is not None
-            low[place], high[place] = interval
-        return cls(label, calls, mean, low, high, runs)
+            spread[:, place] = bootstrap_interval(runs[:, place], resamples=_CURVE_RESAMPLES)
+        return cls(label, calls, mean, spread[0], spread[1], runs)
 
 
 @dataclass(frozen=True)
@@ -187,11 +182,5 @@ def _sampled(rows: Sequence[HistoryRow]) -> list[HistoryRow]:
 
 def _grid(tracks: Sequence[Floats], points: int) -> Floats:
     """Calls at which curves are drawn: those of the runs if there are few enough, else evenly spaced ones."""
-    present = [calls for calls in tracks if len(calls)]
-    if not present:
-        return np.empty(0)
-    union = np.unique(np.concatenate(present))
-    if len(union) <= points:
-        return union
-    even: Floats = np.linspace(union[0], union[-1], points)
-    return even
+    union = np.unique(np.concatenate([np.empty(0), *tracks]))
+    return union if len(union) <= points else np.linspace(union[0], union[-1], points)

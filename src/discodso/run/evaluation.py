@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discodso.base.arrays import Bools, Floats, Ints
-from discodso.base.checks import require, require_number
+from discodso.base.checks import require
 from discodso.base.errors import EvaluationError
 from discodso.disco.method import Resumable
 from discodso.run.executors.dispatch import Dispatcher, Executor
@@ -90,28 +90,21 @@ class Evaluator:
         self,
         task: Task,
         seed: np.random.SeedSequence,
-        *,
         raise_on_failure: bool = False,
         executor: Executor | None = None,
         design_seconds: float | None = None,
     ) -> None:
+        usable = executor is None or callable(getattr(executor, "submit", None))
         require(
-            "executor",
-            executor,
-            executor is None or callable(getattr(executor, "submit", None)),
-            "an object with a method submit, as those of concurrent.futures",
+            "executor", executor, usable, "an object with a method submit, as those of concurrent.futures"
         )
-        if design_seconds is not None:
-            require_number("design_seconds", design_seconds, above=0)
         self.task = task
         self.counts = NO_CALLS
         self._seed = seed
         self._raise = raise_on_failure
         self._limit = design_seconds
-        batch = task.batch_objective
-        stays = isinstance(batch or task.objective, Resumable) or (
-            batch is not None and not task.rows_independent
-        )
+        whole = task.batch_objective is not None and not task.rows_independent
+        stays = executor is None or whole or isinstance(task.called, Resumable)
         self._dispatcher = None if executor is None or stays else Dispatcher(task, executor, design_seconds)
 
     def with_seed(self, seed: np.random.SeedSequence) -> Evaluator:
@@ -151,8 +144,10 @@ class Evaluator:
         elif self._dispatcher is not None:
             answer, interrupted = self._dispatcher.evaluate(left, seeds, lambda: stop(-math.inf))
         elif self.task.batch_objective is not None:
-            answer, interrupted = self._at_once(left, seeds)
-            unanswered = len(left) if interrupted else 0
+            try:
+                answer, interrupted = answer_at_once(self.task, left, seeds, self._limit), False
+            except KeyboardInterrupt:
+                answer, interrupted, unanswered = NOTHING_KNOWN, True, len(left)
         else:
             answer, interrupted = self._one_by_one(left, seeds, stop)
             unanswered = int(interrupted)
@@ -160,19 +155,26 @@ class Evaluator:
             row, reason = next(iter(answer.reasons.items()))
             what = reason if self.task.batch_objective is not None else f"the objective {reason}"
             raise EvaluationError(f"{what}, for {left[row]}")
-        return self._collect(designs, Answer.joined((known, answer)), interrupted, unanswered)
-
-    def _at_once(self, designs: DesignBatch, seeds: Seeds | None) -> tuple[Answer, bool]:
-        try:
-            return answer_at_once(self.task, designs, seeds, self._limit), False
-        except KeyboardInterrupt:
-            return NOTHING_KNOWN, True
+        answer = Answer.joined((known, answer))
+        before, count = self.calls, len(answer.rewards)
+        self.counts += answer.counts + Counts(unanswered)
+        failed = np.zeros(count, np.bool_)
+        failed[list(answer.reasons)] = True
+        return Evaluation(
+            designs if count == len(designs) else designs.select(slice(0, count)),
+            np.where(failed, self.task.worst_reward, answer.rewards),
+            before + 1 + np.arange(count, dtype=np.int64),
+            failed,
+            tuple(Failure(before + row + 1, designs[row], why) for row, why in answer.reasons.items()),
+            interrupted,
+            answer,
+            complete=count == len(designs) and not interrupted,
+        )
 
     def _one_by_one(
         self, designs: DesignBatch, seeds: Seeds | None, stop: Callable[[float], bool]
     ) -> tuple[Answer, bool]:
         outcomes: list[Outcome] = []
-        interrupted = False
         try:
             for row in range(len(designs)):
                 seed = None if seeds is None else int(seeds[row])
@@ -182,25 +184,8 @@ class Evaluator:
                 if stop(reward) or (self._raise and isinstance(outcome, str)):
                     break
         except KeyboardInterrupt:
-            interrupted = True
-        return Answer.of_outcomes(outcomes), interrupted
-
-    def _collect(
-        self, designs: DesignBatch, answer: Answer, interrupted: bool, unanswered: int
-    ) -> Evaluation:
-        count = len(answer.rewards)
-        failed = np.zeros(count, np.bool_)
-        failed[list(answer.reasons)] = True
-        failures = tuple(
-            Failure(self.calls + row + 1, designs[row], reason) for row, reason in answer.reasons.items()
-        )
-        numbers = self.calls + 1 + np.arange(count, dtype=np.int64)
-        self.counts += answer.counts + Counts(unanswered)
-        rewards = np.where(failed, self.task.worst_reward, answer.rewards)
-        whole = count == len(designs)
-        designs = designs if whole else designs.select(slice(0, count))
-        complete = whole and not interrupted
-        return Evaluation(designs, rewards, numbers, failed, failures, interrupted, answer, complete)
+            return Answer.of_outcomes(outcomes), True
+        return Answer.of_outcomes(outcomes), False
 
     def refine(self, evaluation: Evaluation, rows: Ints, each: int, room: int) -> Evaluation:
         """Let the task refine some designs, `each` calls for every one, in this order, as far as `room` goes."""
@@ -208,10 +193,10 @@ class Evaluator:
         assert refine is not None
         before = each * np.arange(len(rows), dtype=np.int64)
         allowed = np.clip(room - before, 0, each)
-        complete = bool((allowed == each).all())
+        evaluation = replace(evaluation, complete=bool((allowed == each).all()))
         rows, allowed = rows[allowed > 0], allowed[allowed > 0]
         if not len(rows):
-            return replace(evaluation, complete=complete)
+            return evaluation
         given = evaluation.designs.select(rows)
         try:
             found = refine(given, allowed)
@@ -228,15 +213,12 @@ class Evaluator:
             )
         better = rewards > evaluation.rewards[rows]
         self._require_bounds(found.designs.select(better))
-        changed = rows[better]
-        whole = evaluation.designs
-        own, new = np.array(whole.values), evaluation.rewards.copy()
+        changed, whole = rows[better], evaluation.designs
+        own, new, calls = np.array(whole.values), evaluation.rewards.copy(), evaluation.calls.copy()
         own[changed], new[changed] = values[better], rewards[better]
-        calls = evaluation.calls.copy()
         calls[changed] = (self.calls + np.cumsum(used))[better]
         self.counts += Counts(int(used.sum()))
-        designs = replace(whole, values=own)
-        return replace(evaluation, designs=designs, rewards=new, calls=calls, complete=complete)
+        return replace(evaluation, designs=replace(whole, values=own), rewards=new, calls=calls)
 
     def _require_bounds(self, designs: DesignBatch) -> None:
         space, tokens, values = self.task.space, designs.tokens, designs.values

@@ -26,7 +26,7 @@ from typing import Any
 
 from discodso.base.checks import is_integer
 from discodso.base.errors import CheckpointError, SettingsError
-from discodso.base.files import FileError, file_errors, json_numbers, read_object, write_atomically
+from discodso.base.files import Closing, FileError, file_errors, json_numbers, read_object, write_atomically
 from discodso.base.toml_text import to_toml
 from discodso.base.version import __version__
 from discodso.run.history import HistoryRow
@@ -39,7 +39,7 @@ _PACKAGES = ("numpy", "scipy", "torch", "numba", "safetensors", "pydantic", "gym
 _LOCK_ATTEMPTS = 30
 
 
-class RunFolder:
+class RunFolder(Closing):
     """A folder that this process writes. `create` and `reopen` make one; both hold its lock until `close`."""
 
     def __init__(self, path: Path, lock: int) -> None:
@@ -58,7 +58,7 @@ class RunFolder:
         try:
             require_unused(path)  # again: another process may have had the lock
             _remove_temporaries(path)
-            write_atomically(path / SETTINGS, to_toml(settings))  # first: from here on it can be resumed
+            folder.write_settings(settings)  # first: from here on it can be resumed
             write_atomically(path / ENVIRONMENT, json.dumps(environment(), indent=1) + "\n")
             folder._open_history(0)
         except BaseException:
@@ -74,12 +74,6 @@ class RunFolder:
         folder = cls(path, _locked(path))
         _remove_temporaries(path)
         return folder
-
-    def __enter__(self) -> RunFolder:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the folder."""
@@ -125,7 +119,7 @@ class RunFolder:
         write_atomically(self.path / TOP, json.dumps(summary, allow_nan=False, indent=1) + "\n")
 
     def write_settings(self, settings: Mapping[str, Any]) -> None:
-        """Replace the settings: a resumed run may have a larger budget."""
+        """Write the settings, or replace them: a resumed run may have a larger budget."""
         write_atomically(self.path / SETTINGS, to_toml(settings))
 
 
@@ -133,13 +127,12 @@ def require_unused(path: Path) -> None:
     """Refuse a folder that holds something: a run is never overwritten."""
     with file_errors(f"cannot read the folder {path}"):
         used = path.exists() and (not path.is_dir() or any(not _is_trace(file) for file in path.iterdir()))
-    if not used:
-        return
-    if (path / SETTINGS).is_file():
+    if used and (path / SETTINGS).is_file():
         raise FileError(
             f"{path} already holds a run; go on with it by `discodso resume {path}`, or name another folder"
         )
-    raise FileError(f"{path} already exists and is not empty; name another folder")
+    if used:
+        raise FileError(f"{path} already exists and is not empty; name another folder")
 
 
 def _is_trace(file: Path) -> bool:

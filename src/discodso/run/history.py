@@ -113,18 +113,14 @@ def token_use(designs: DesignBatch) -> TokenUse:
     without a name and occurs also the quantiles `VALUE_QUANTILES` of its values."""
     library = designs.library
     used = designs.tokens >= 0
-    ids = designs.tokens[used]
-    values = designs.all_values[used]
+    ids, values = designs.tokens[used], designs.all_values[used]
     counts = np.bincount(ids, minlength=len(library)).astype(np.float64)
-    if library.end is not None:
-        counts[library.end] = 0
-    shares = counts / max(counts.sum(), 1.0)
-    found: TokenUse = {}
-    for k, name in enumerate(library.names):
-        if k != library.end:
-            found[name] = (_rounded(shares[k]),)
-            if library.tokens[k].plain and counts[k]:
-                found[name] += _quantiles(values[ids == k, 0])
+    own = [k for k in range(len(library)) if k != library.end]
+    shares = counts / max(counts[own].sum(), 1.0)
+    found: TokenUse = {library.names[k]: (_rounded(shares[k]),) for k in own}
+    for k in own:
+        if library.tokens[k].plain and counts[k]:
+            found[library.names[k]] += _quantiles(values[ids == k, 0])
     return found
 
 

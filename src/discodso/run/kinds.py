@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from discodso.base.checks import did_you_mean
 from discodso.base.errors import SettingsError
 from discodso.disco.method import MethodSettings
 from discodso.run.plan import Plan
@@ -140,9 +140,8 @@ def kind_named(name: Any, where: str = "task.kind") -> Kind:
 def require_known(where: str, name: Any, choices: Sequence[str]) -> None:
     """Require one of some names, which may have been mistyped."""
     if name not in choices:
-        close = get_close_matches(name, choices, 1) if isinstance(name, str) else []
-        hint = f"; did you mean {close[0]!r}?" if close else ""
         got = "nothing" if name is None else f"{name!r:.60}"
+        hint = did_you_mean(name, choices)
         raise SettingsError(f"{where} must be one of {', '.join(choices)}, got {got}{hint}")
 
 

@@ -19,10 +19,11 @@ import numpy as np
 
 from discodso.base.arrays import Bools, Floats
 from discodso.base.errors import CheckpointError, DeadEndError, DiscodsoError, ExecutorError, TrainingError
-from discodso.disco.method import Comparing, Method, Metrics, Refining, Resumable
+from discodso.disco.method import Comparing, Method, MethodSettings, Metrics, Refining, Resumable
 from discodso.run import checkpoint
 from discodso.run.callbacks import Callbacks, RunInfo
 from discodso.run.evaluation import Evaluation, Evaluator
+from discodso.run.executors.dispatch import Executor
 from discodso.run.folder import RunFolder
 from discodso.run.history import HistoryRow, is_sampled, named_values, rounded_shares, token_use
 from discodso.run.memory import Memory
@@ -30,22 +31,15 @@ from discodso.run.objective_calls import NOTHING_KNOWN, Answer, Counts
 from discodso.run.plan import Plan
 from discodso.run.race import FAILURES_KEPT, Confirmer, Race
 from discodso.run.result import Failure, Ranking, Result, StopReason
+from discodso.run.task import Task
 from discodso.space.design import DesignBatch
-from discodso.space.space import Space
 from discodso.space.state import State, batch_arrays, batch_of
 
 _REDRAWS = 10  # times that a method is asked again for designs that were not evaluated yet
 _FRUITLESS = 100  # batches in a row without a new design after which a run ends
 _SHOW_SECONDS = 2.0  # between two improvements that are shown in the folder before the next checkpoint
-# Ends of a search after which there is still a race.
-_CONFIRMED = {
-    StopReason.BUDGET,
-    StopReason.TARGET,
-    StopReason.TIME,
-    StopReason.PATIENCE,
-    StopReason.TRAINING,
-    StopReason.DEAD_END,
-}
+# Ends of a search after which there is no race.
+_UNCONFIRMED = {StopReason.INTERRUPTED, StopReason.EXECUTOR, StopReason.EXHAUSTED}
 _STILL_RUNNING: dict[str, Any] = {"stop": None, "stop_sentence": None, "detail": ""}
 
 
@@ -67,20 +61,19 @@ class Loop:
 
     def __init__(
         self,
+        task: Task,
+        method: MethodSettings,
         plan: Plan,
-        method: Method,
-        evaluator: Evaluator,
-        confirmer: Confirmer,
         callbacks: Callbacks,
+        executor: Executor | None = None,
     ) -> None:
-        self.plan = plan
-        self.method = method
-        self.evaluator = evaluator
-        self.confirmer = confirmer
-        self.callbacks = callbacks
+        self.task, self.plan, self.callbacks, self.space = task, plan, callbacks, task.space
+        for_method, for_objective, for_race = np.random.SeedSequence(int(plan.seed)).spawn(3)
+        self.evaluator = Evaluator(task, for_objective, plan.raise_on_failure, executor, plan.design_seconds)
+        self.confirmer = Confirmer(self.evaluator.with_seed(for_race), plan.confirm_calls or 0, plan.budget)
+        self.method: Method = method.build(task.space, for_method)
         self.folder: RunFolder | None = None
-        task = evaluator.task
-        self.ranking = Ranking(plan.top, task.noisy, cautious=confirmer.kept_calls > 0)
+        self.ranking = Ranking(plan.top, task.noisy, cautious=self.confirmer.kept_calls > 0)
         # Where rewards are exact no design is paid for twice.
         self.memory = None if task.stochastic else Memory()
         self.history: list[HistoryRow] = []
@@ -100,16 +93,6 @@ class Loop:
         self.folder = folder
 
     @property
-    def space(self) -> Space:
-        """The space that is searched."""
-        return self.evaluator.task.space
-
-    @property
-    def _objective(self) -> Any:
-        task = self.evaluator.task
-        return task.batch_objective or task.objective
-
-    @property
     def counts(self) -> Counts:
         """Of all objective calls so far."""
         return self.evaluator.counts + self.confirmer.evaluator.counts
@@ -122,15 +105,15 @@ class Loop:
 
     def execute(self, pending: Pending, resumed: bool = False) -> Result:
         """Run until a limit is reached; the result has everything found."""
-        task = self.evaluator.task
-        info = RunInfo(task.name, self.plan.budget, self.plan.seed, self.spent(pending), task.cost_unit)
+        task, plan = self.task, self.plan
+        info = RunInfo(task.name, plan.budget, plan.seed, self.spent(pending), task.cost_unit)
         self.callbacks("start", info)
         if not resumed:
             self._save(pending)
         between = resumed and not len(pending.known.rewards)
-        stop = self._limit_reached() if between else None
-        stop, detail = (stop, self._detail()) if stop is not None else self._until_stopped(pending)
-        if self.confirmer.kept_calls and stop in _CONFIRMED:
+        over = self._limit_reached() if between else None
+        stop, detail = (over, self._detail()) if over else self._until_stopped(pending)
+        if self.confirmer.kept_calls and stop not in _UNCONFIRMED:
             stop, detail = self._confirm() or (stop, detail)
         result = self.result(stop, detail)
         if self.folder is not None:
@@ -153,7 +136,8 @@ class Loop:
                     self._save(Pending(asked, pending.known))
                     return StopReason.EXECUTOR, str(error)
                 stop = self._learn(asked, fresh, evaluation)
-                if evaluation.complete and (stop is not None or self._save_is_due()):
+                due = time.monotonic() - self._saved >= self.plan.checkpoint_seconds
+                if evaluation.complete and (stop is not None or due):
                     self._save(Pending())
                 if stop is not None:
                     return stop, self._detail()
@@ -209,34 +193,24 @@ class Loop:
 
         If not all of that can be done, the batch is saved before it changes anything, to be finished later.
         """
-        before = self.evaluator.counts
+        before, method = self.evaluator.counts, self.method
         room = self._room(known.rewards, self.evaluator.calls + len(known.rewards))
         evaluation = self.evaluator.evaluate(asked.select(fresh), self._stop_inside_batch, known, room)
-        pending = Pending(asked, evaluation.answer)
-        method, usable = self.method, _usable(evaluation)
-        refined = evaluation
+        pending, usable = Pending(asked, evaluation.answer), _usable(evaluation)
+        if evaluation.complete and isinstance(method, Refining) and self.task.refine is not None:
+            rows = method.to_refine(evaluation.designs, usable)
+            if len(rows):
+                room = self._room(usable, self.evaluator.calls)
+                evaluation = self.evaluator.refine(evaluation, rows, method.refine_calls, room)
         if not evaluation.complete:
             self._save(pending, before)
-        elif isinstance(method, Refining) and self.evaluator.task.refine is not None:
-            rows, each = method.to_refine(evaluation.designs, usable), method.refine_calls
-            room = self._room(usable, self.evaluator.calls) if len(rows) else 0
-            if len(rows) * each > room:
-                self._save(pending, before)
-            if len(rows):
-                refined = self.evaluator.refine(evaluation, rows, each, room)
-            if refined.interrupted:
-                self._save(pending, before)
-        return self.confirmer.numbered(refined)
+        return self.confirmer.numbered(evaluation)
 
     def _room(self, rewards: Floats, calls: int) -> int:
         """Calls that may follow within a batch that has these rewards, after so many calls of the search."""
         if len(rewards) and self._stop_inside_batch(float(np.fmax.reduce(rewards, initial=-np.inf))):
             return 0
-        return self._search_budget - calls
-
-    @property
-    def _search_budget(self) -> int:
-        return self.confirmer.search_budget(self.plan.budget)
+        return self.confirmer.search_budget - calls
 
     def _stop_inside_batch(self, reward: float) -> bool:
         # One noisy reward says little of a design; `Ranking.reaches` does.
@@ -253,7 +227,7 @@ class Loop:
         best = self.ranking.best
         if self.plan.target is not None and self.ranking.reaches(self.plan.target):
             return StopReason.TARGET
-        if self.evaluator.calls >= self._search_budget:
+        if self.evaluator.calls >= self.confirmer.search_budget:
             return StopReason.BUDGET
         if self._out_of_time():
             return StopReason.TIME
@@ -281,8 +255,8 @@ class Loop:
             told, rewards, weights = self._told(asked, fresh, evaluation)
             if len(told) and stop is not StopReason.INTERRUPTED:
                 metrics = self.method.tell(told, rewards, weights)
-                if metrics is not None and metrics.restarted and isinstance(self._objective, Comparing):
-                    self._objective.begin_anew()
+                if metrics is not None and metrics.restarted and isinstance(self.task.called, Comparing):
+                    self.task.called.begin_anew()
         finally:
             row = self._row(evaluation, metrics)
             self._write(row)
@@ -310,7 +284,7 @@ class Loop:
         again = np.flatnonzero(~fresh & memory.holds(asked))
         known = asked.select(again)
         found = memory.rewards(known)
-        found = np.where(np.isnan(found), self.evaluator.task.worst_reward, found)
+        found = np.where(np.isnan(found), self.task.worst_reward, found)
         order = np.argsort(np.concatenate((rows, again)))  # as they were asked for
         told = DesignBatch.concatenate((designs, known)).select(order)
         return told, np.concatenate((rewards, found))[order], None
@@ -323,15 +297,15 @@ class Loop:
         try:
             if confirmer.race is not None and confirmer.race.after != after:
                 self._add_failures(confirmer.leave())
-            race = confirmer.start(self.ranking.candidates, after, self.plan.budget)
+            race = confirmer.start(self.ranking.candidates, after)
             self.ranking.raced = race.ranked
             if race.objective is not None:
-                self._objective.restore(race.objective)
+                self.task.called.restore(race.objective)
             for row in race.rows:  # of a run that goes on
                 self._write(row)
             while confirmer.race and (designs := confirmer.race.batch(self.space)) is not None:
                 evaluation, unfinished = confirmer.round(
-                    designs, self.started, self._out_of_time, self._objective
+                    designs, self.started, self._out_of_time, self.task.called
                 )
                 self.ranking.raced = confirmer.race.ranked
                 row = self._row(evaluation, None)
@@ -356,9 +330,13 @@ class Loop:
 
     def _row(self, evaluation: Evaluation, metrics: Metrics | None) -> HistoryRow:
         rewards: Floats = evaluation.rewards[~evaluation.failed]
-        designs, best, counts = evaluation.designs, self.ranking.best, self.counts
+        designs, best, counts, metrics = (
+            evaluation.designs,
+            self.ranking.best,
+            self.counts,
+            metrics or Metrics(),
+        )
         lengths = designs.design_lengths()
-        metrics = metrics or Metrics()
         sampled = len(designs) > 0 and is_sampled(len(self.history) + 1)
         return HistoryRow(
             calls=counts.calls,
@@ -388,7 +366,7 @@ class Loop:
 
     @property
     def _cost(self) -> float | None:
-        return self.counts.cost if self.evaluator.task.cost_unit else None
+        return self.counts.cost if self.task.cost_unit else None
 
     def result(self, stop: StopReason, detail: str) -> Result:
         """Everything found so far."""
@@ -412,9 +390,6 @@ class Loop:
 
     # ------------------------------------------------------------------------------------------------ save
 
-    def _save_is_due(self) -> bool:
-        return time.monotonic() - self._saved >= self.plan.checkpoint_seconds
-
     def _save(self, pending: Pending, counts: Counts | None = None) -> None:
         """Save the search with what is to do next, and with its counts before that."""
         if self.folder is not None:
@@ -425,10 +400,11 @@ class Loop:
     def _save_race(self, race: Race | None) -> None:
         """Save the search as it stood at the last checkpoint, and the race beside it."""
         if self.folder is not None:
-            state = self._search_state
-            whole = state if race is None else state.with_part("race", race.to_state())
+            whole = self._search_state
             self.folder.sync()
-            checkpoint.save(self.folder.path, whole)
+            checkpoint.save(
+                self.folder.path, whole if race is None else whole.with_part("race", race.to_state())
+            )
             self._show(self.folder)
 
     def _show(self, folder: RunFolder) -> None:
@@ -459,8 +435,8 @@ class Loop:
         parts = {"run": run, "method": self.method.state()}
         if self.memory is not None:
             parts["memory"] = self.memory.state()
-        if isinstance(self._objective, Resumable):
-            parts["objective"] = self._objective.state()
+        if isinstance(self.task.called, Resumable):
+            parts["objective"] = self.task.called.state()
         return State.of_parts(parts)
 
     def _marks(self) -> dict[str, Any]:
@@ -480,8 +456,8 @@ class Loop:
                 if data[key] != own:
                     raise CheckpointError(f"{where}: it was made with another {key}; use that of the run")
             self.method.restore(state.part("method"))
-            if isinstance(self._objective, Resumable):
-                self._objective.restore(state.part("objective"))
+            if isinstance(self.task.called, Resumable):
+                self.task.called.restore(state.part("objective"))
             if self.memory is not None:
                 self.memory.restore(state.part("memory"))
             self._fruitless, self._repeats = int(data["fruitless"]), data["repeat_share"]
@@ -492,7 +468,7 @@ class Loop:
             current = batch_of(self.space, run.part("current").arrays) if "current" in data else None
             known, seconds = Answer.from_state(run.part("known")), float(data["seconds"])
             race = Race.from_state(state.part("race")) if "race" in state.data else None
-            if not self.evaluator.task.rows_independent:
+            if not self.task.rows_independent:
                 # The rest of the batch has a say in these rewards: all of it is rated again.
                 known = NOTHING_KNOWN
                 race = None if race is None else replace(race, known=NOTHING_KNOWN)

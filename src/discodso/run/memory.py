@@ -68,10 +68,8 @@ class Memory:
 
     def restore(self, state: State) -> None:
         """Inverse of `state`; KeyError or ValueError for anything else."""
-        marks = state.arrays["marks"].reshape(-1, _MARK)
-        self._rewards = dict(
-            zip((mark.tobytes() for mark in marks), state.arrays["rewards"].tolist(), strict=True)
-        )
+        marks = (mark.tobytes() for mark in state.arrays["marks"].reshape(-1, _MARK))
+        self._rewards = dict(zip(marks, state.arrays["rewards"].tolist(), strict=True))
 
 
 def _marks(designs: DesignBatch) -> list[bytes]:

@@ -119,16 +119,13 @@ class Answer:
     def joined(cls, answers: Sequence[Answer]) -> Answer:
         """Answers of designs that follow each other, as one."""
         reasons, offset = dict[int, str](), 0
-        weights: list[Any] = [answer.weights for answer in answers if len(answer.rewards)]
         for answer in answers:
             reasons |= {offset + row: reason for row, reason in answer.reasons.items()}
             offset += len(answer.rewards)
-        return cls(
-            np.concatenate([np.empty(0), *(answer.rewards for answer in answers)]),
-            reasons,
-            sum(answer.cost for answer in answers),
-            weights=None if any(w is None for w in weights) else np.concatenate([np.empty(0), *weights]),
-        )
+        rewards = np.concatenate([np.empty(0), *(answer.rewards for answer in answers)])
+        known: list[Any] = [answer.weights for answer in answers if len(answer.rewards)]
+        weights = None if any(own is None for own in known) else np.concatenate([np.empty(0), *known])
+        return cls(rewards, reasons, sum(answer.cost for answer in answers), weights=weights)
 
     @classmethod
     def of_outcomes(cls, outcomes: list[Outcome]) -> Answer:
@@ -148,10 +145,9 @@ class Answer:
 
     def to_state(self) -> State:
         """For a checkpoint."""
-        arrays = {"rewards": self.rewards.copy()}
-        if self.weights is not None:
-            arrays["weights"] = self.weights.copy()
-        return State(arrays, {"reasons": [list(pair) for pair in self.reasons.items()], "cost": self.cost})
+        arrays = {"rewards": self.rewards, "weights": self.weights}
+        own = {name: array.copy() for name, array in arrays.items() if array is not None}
+        return State(own, {"reasons": [list(pair) for pair in self.reasons.items()], "cost": self.cost})
 
     @classmethod
     def from_state(cls, state: State) -> Answer:
@@ -174,9 +170,8 @@ def answer_rows(task: Task, rows: Rows, limit: float | None) -> Answer:
     if task.batch_objective is not None:
         return answer_at_once(task, designs, rows.seeds, limit)
     seeds = [None] * len(rows) if rows.seeds is None else rows.seeds.tolist()
-    return Answer.of_outcomes(
-        [call_objective(task, designs[row], seed, limit) for row, seed in enumerate(seeds)]
-    )
+    pairs = zip(designs, seeds, strict=True)
+    return Answer.of_outcomes([call_objective(task, design, seed, limit) for design, seed in pairs])
 
 
 def call_objective(task: Task, design: Design, seed: int | None, limit: float | None) -> Outcome:

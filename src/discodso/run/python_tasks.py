@@ -38,7 +38,5 @@ def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
 
 
 KIND = Kind(
-    options=PythonOptions,
-    prepare=_prepare,
-    title=lambda task, ending: str(task.get("name", "A search")),
+    options=PythonOptions, prepare=_prepare, title=lambda task, ending: str(task.get("name", "A search"))
 )

@@ -169,15 +169,15 @@ class Confirmer:
     Args:
         evaluator: with seeds of its own.
         kept_calls: of the budget, for the race; 0 for none.
+        budget: of the run.
 
     Attributes:
         race: the last one, of this run or of its checkpoint; None before it, and where the search has gone on.
         racing: whether it has begun.
     """
 
-    def __init__(self, evaluator: Evaluator, kept_calls: int) -> None:
-        self.evaluator = evaluator
-        self.kept_calls = kept_calls
+    def __init__(self, evaluator: Evaluator, kept_calls: int, budget: int) -> None:
+        self.evaluator, self.kept_calls, self._budget = evaluator, kept_calls, budget
         self.race: Race | None = None
         self.racing = False
 
@@ -186,9 +186,10 @@ class Confirmer:
         """Of all races so far, with calls whose answers are only kept."""
         return self.evaluator.counts if self.race is None else self.race.spent
 
-    def search_budget(self, budget: int) -> int:
+    @property
+    def search_budget(self) -> int:
         """What is not kept for the race, nor was spent on one before; where one has begun at least up to there."""
-        left = budget - self.kept_calls - self.spent.calls
+        left = self._budget - self.kept_calls - self.spent.calls
         return left if self.race is None else max(left, self.race.after)
 
     def numbered(self, evaluation: Evaluation) -> Evaluation:
@@ -212,10 +213,10 @@ class Confirmer:
         self.evaluator.counts, self.race = self.spent, None
         return failures
 
-    def start(self, ranked: Sequence[Scored], after: int, budget: int) -> Race:
+    def start(self, ranked: Sequence[Scored], after: int) -> Race:
         """Begin, or go on with the race that this search has begun before; any other was left."""
         if self.race is None:
-            calls = min(self.kept_calls, budget - after - self.evaluator.calls)
+            calls = min(self.kept_calls, self._budget - after - self.evaluator.calls)
             self.race = Race.of(ranked, calls, after, self.evaluator.counts)
         self.evaluator.counts = self.race.counts
         self.racing = True

@@ -117,9 +117,9 @@ class RunSettings:
 
     def with_limits(self, budget: int | None, time_limit: float | None) -> RunSettings:
         """The same with another budget or time limit, where given."""
-        plan = self.plan if budget is None else replace(self.plan, budget=budget)
-        plan = plan if time_limit is None else replace(plan, time_limit=time_limit)
-        return replace(self, plan=plan)
+        given = {"budget": budget, "time_limit": time_limit}
+        limits: dict[str, Any] = {name: limit for name, limit in given.items() if limit is not None}
+        return replace(self, plan=replace(self.plan, **limits))
 
 
 def _written(settings: Any) -> dict[str, Any]:
@@ -172,11 +172,10 @@ def apply_changes(data: dict[str, Any], changes: Sequence[str]) -> None:
 
 def parse(data: Mapping[str, Any], where: str = "settings") -> RunSettings:
     """Check nested dictionaries; `where` is named in errors."""
-    unknown = [key for key in data if key not in _TABLES]
-    if unknown:
-        raise SettingsError(f"{where}: {_unknown(unknown[0], '', _TABLES)}")
-    for key in _TABLES:
-        if not isinstance(data.get(key, {}), Mapping):
+    for key in data:
+        if key not in _TABLES:
+            raise SettingsError(f"{where}: {_unknown(key, '', _TABLES)}")
+        if not isinstance(data[key], Mapping):
             raise SettingsError(f"{where}: {key} must be a table, [{key}], got {data[key]!r:.60}")
     for key in ("task", "run"):
         if key not in data:
@@ -184,7 +183,7 @@ def parse(data: Mapping[str, Any], where: str = "settings") -> RunSettings:
     kind = kind_named(data["task"].get("kind"), f"{where}: task.kind")
     run = {"top": kind.top, **data["run"]}
     first = run.pop("initial_designs", [])
-    task = _built(where, "task", kind.options, _without("kind", data["task"]))
+    task = _built(where, "task", kind.options, _without(data["task"], "kind"))
     plan = _built(where, "run", Plan, run)
     executor = _built(where, "executor", ExecutorOptions, data.get("executor", {}))
     method, preset, changes = _method(where, data.get("method", {}))
@@ -202,13 +201,12 @@ def _method(where: str, data: Mapping[str, Any]) -> tuple[MethodSettings | None,
     """The settings of a method, or None, a preset and changes of it."""
     kind = data.get("kind", "disco")
     preset: Any = data.get("preset", "default")
-    if preset not in PRESETS:
-        names = ", ".join(PRESETS)
-        raise SettingsError(f"{where}: method.preset must be one of {names}, got {preset!r:.60}")
+    require_known(f"{where}: method.preset", preset, PRESETS)
     if kind == "python":
         return OwnMethod(f"{data.get('name', 'method')!s:.60}"), preset, {}
-    own = _without("kind", _without("preset", data))
-    if kind == "disco" and not _is_whole(own):
+    own = _without(data, "kind", "preset")
+    whole = own.keys() >= _settings_in_files(DisCoSettings).keys()  # as in the folder of a run
+    if kind == "disco" and not whole:
         changes = {key: value for key, value in own.items() if value != {}}
         changed(named_preset(preset), changes, where)  # refuses what is no setting
         return None, preset, changes
@@ -216,13 +214,8 @@ def _method(where: str, data: Mapping[str, Any]) -> tuple[MethodSettings | None,
     return changed(METHODS[kind], own, where), preset, {}
 
 
-def _without(key: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    return {other: value for other, value in table.items() if other != key}
-
-
-def _is_whole(table: Mapping[str, Any]) -> bool:
-    """Whether a table has all settings of DisCo, as the folder of a run does; else they change a preset."""
-    return all(name in table for name in _settings_in_files(DisCoSettings))
+def _without(table: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key not in keys}
 
 
 def changed(base: Any, changes: Mapping[str, Any], where: str = "settings") -> Any:

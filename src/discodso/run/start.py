@@ -8,8 +8,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from discodso.base.checks import require, require_one_of
 from discodso.base.errors import CheckpointError, DeclarationError, SettingsError
 from discodso.base.options import require_nothing_left, taken, with_options
@@ -18,7 +16,6 @@ from discodso.disco.method import MethodSettings
 from discodso.disco.presets import PRESETS, Preset
 from discodso.run import checkpoint
 from discodso.run.callbacks import Callbacks
-from discodso.run.evaluation import Evaluator
 from discodso.run.executors.dispatch import Executor
 from discodso.run.executors.kinds import make_executor
 from discodso.run.folder import SETTINGS, RunFolder, require_run_folder, require_unused
@@ -26,11 +23,10 @@ from discodso.run.kinds import Outcome, Prepared
 from discodso.run.loop import Loop, Pending
 from discodso.run.plan import Plan
 from discodso.run.python_tasks import PythonOptions
-from discodso.run.race import Confirmer
 from discodso.run.result import Result
 from discodso.run.settings import RunSettings, changed, read
 from discodso.run.task import Task
-from discodso.space.design import Design, DesignBatch
+from discodso.space.design import Design
 from discodso.space.replay import replay
 
 
@@ -165,13 +161,17 @@ def start(
             raise DeclarationError(
                 "confirm_calls is for tasks whose rewards are noisy: stochastic=True and not repeatable"
             )
-        pending, resumed, note = Pending(_encoded(task, settings.initial_designs)), False, ""
+        pending, resumed, note = Pending(), False, ""
+        if settings.initial_designs:
+            first = task.space.encode(settings.initial_designs)
+            replay(task.space, first)  # refuses designs that do not belong to the space
+            pending = Pending(first)
         if executor is None:
             made = make_executor(**asdict(settings.executor))
             executor = None if made is None else stack.enter_context(closing(made))
         if introduce is not None:
             introduce(prepared.introduction())
-        loop = _loop(task, method, plan, callbacks, executor)
+        loop = Loop(task, method, plan, callbacks, executor)
         record = settings.record()
         record["run"]["confirm_calls"] = plan.confirm_calls  # as it was chosen, and so is the method
         record["method"] = settings.method_table(method)
@@ -215,27 +215,3 @@ def _method(settings: RunSettings, prepared: Prepared) -> MethodSettings:
         raise SettingsError("method has settings that the preset of this task does not have; name its kind")
     made: MethodSettings = changed(prepared.method, settings.changes)
     return made
-
-
-def _encoded(task: Task, given: Sequence[Design]) -> DesignBatch | None:
-    if not given:
-        return None
-    encoded = task.space.encode(list(given))
-    replay(task.space, encoded)  # refuses designs that do not belong to the space
-    return encoded
-
-
-def _loop(
-    task: Task, method: MethodSettings, plan: Plan, callbacks: Callbacks, executor: Executor | None
-) -> Loop:
-    for_method, for_objective, for_race = np.random.SeedSequence(int(plan.seed)).spawn(3)
-    evaluator = Evaluator(
-        task,
-        for_objective,
-        raise_on_failure=plan.raise_on_failure,
-        executor=executor,
-        design_seconds=plan.design_seconds,
-    )
-    built = method.build(task.space, for_method)
-    confirmer = Confirmer(evaluator.with_seed(for_race), plan.confirm_calls or 0)
-    return Loop(plan, built, evaluator, confirmer, callbacks)

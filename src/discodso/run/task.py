@@ -75,6 +75,11 @@ class Task:
     repeatable: bool = False
 
     @property
+    def called(self) -> Any:
+        """The objective that is used."""
+        return self.batch_objective or self.objective
+
+    @property
     def noisy(self) -> bool:
         """Whether the rewards of one design differ from call to call."""
         return self.stochastic and not self.repeatable
@@ -82,10 +87,9 @@ class Task:
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):
             raise DeclarationError(f"space must be a Space, got {self.space!r}")
-        given = [f for f in (self.objective, self.batch_objective) if f is not None]
-        if not given:
+        if self.objective is None and self.batch_objective is None:
             raise DeclarationError("a task needs an objective or a batch_objective")
-        if not all(callable(f) for f in given):
+        if not all(f is None or callable(f) for f in (self.objective, self.batch_objective)):
             raise DeclarationError("objective and batch_objective must be functions")
         if self.refine is not None and (not callable(self.refine) or self.stochastic):
             raise DeclarationError("refine must be a function, of a task that is not stochastic")

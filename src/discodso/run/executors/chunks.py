@@ -6,6 +6,7 @@ one to blame is given up. Designs of a batch, episodes of an environment and who
 
 from __future__ import annotations
 
+import os
 import queue
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +14,7 @@ from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
 
+from discodso.base.checks import require_integer
 from discodso.base.errors import ExecutorError
 from discodso.run.objective_calls import describe
 
@@ -27,15 +29,21 @@ class Executor(Protocol):
     """Anything that runs functions elsewhere: `concurrent.futures` and all that look like it.
 
     An executor may also have these, which are used where they are there: `workers`, how many there are;
-    `share(value)`, which ships a value once and gives what to hand over in its place; `pump(seconds)`, which does
-    the work of waiting in the caller's thread; `submit_within(seconds, function, *arguments)`, which ends what
-    takes longer; `check()`, which raises ExecutorError if all is lost; `abandon(futures)`, which drops these
-    and nothing else.
+    `share(value)`, which ships a value once and gives what to hand over in its place;
+    `submit_within(seconds, function, *arguments)`, which ends what takes longer; `check()`, which raises
+    ExecutorError if all is lost; `abandon(futures)`, which drops these and nothing else.
     """
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
         """A future: it has `result()`, `cancel()` and `add_done_callback(function)`."""
         ...
+
+
+def worker_count(given: int | None) -> int:
+    """How many workers to start; None for as many as there are processors."""
+    count = os.cpu_count() or 1 if given is None else given
+    require_integer("workers", count, 1)
+    return int(count)
 
 
 class Load(Protocol):
@@ -167,23 +175,13 @@ class Chunks(Generic[_Load, _Answer]):
             self._executor.abandon([future for future, _ in busy.values()])
 
     def _next(self) -> Iterator[tuple[Chunk[_Load], _Answer | GivenUp]]:
-        """Take the answers that are there, or wait a moment for the next."""
-        pumping = hasattr(self._executor, "pump")
-        if pumping:
-            self._executor.pump(1.0)
-        wait = not pumping  # after it a short timeout may never end on a busy machine (a fault of CPython)
+        """Take the next answer, or wait a moment for it."""
         try:
-            while True:
-                number = self._arrived.get(timeout=1.0) if wait else self._arrived.get_nowait()
-                wait = False
-                if number in self._busy:
-                    yield from self._take(*self._busy.pop(number))
+            number = self._arrived.get(timeout=1.0)
         except queue.Empty:
             self._check()
-        if pumping:  # find answers whose callback was cut off by Ctrl-C in the thread that did the pumping
-            for number, (future, _) in self._busy.items():
-                if future.done():
-                    self._arrived.put(number)
+        else:
+            yield from self._take(*self._busy.pop(number))
 
     def _check(self) -> None:
         if hasattr(self._executor, "check"):

@@ -7,10 +7,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from discodso.base.checks import module_of_extra
 from discodso.base.errors import DeclarationError, ExecutorError
+from discodso.base.files import Closing
 
 
-class Dask:
+class Dask(Closing):
     """A Dask cluster, by the address of its scheduler: the way to many machines, and to Slurm by dask-jobqueue.
 
     Needs the extra `discodso[dask]`. The workers need discodso and the code of the task.
@@ -21,17 +23,11 @@ class Dask:
     """
 
     def __init__(self, address: Any, timeout: float = 30.0) -> None:
-        try:
-            import distributed
-        except ImportError:
-            raise DeclarationError(
-                'Dask is not installed; install it with pip install "discodso[dask]"'
-            ) from None
+        connect = module_of_extra("distributed", "Dask").Client
         if not address:
             raise DeclarationError(
                 "executor.address must name a Dask scheduler, such as 'tcp://10.0.0.1:8786'"
             )
-        connect: Any = distributed.Client
         self._own = isinstance(address, str)
         self._address = address if self._own else address.scheduler.address
         if self._own:
@@ -45,12 +41,6 @@ class Dask:
             raise ExecutorError(
                 f"no Dask scheduler with workers at {self._address} within {timeout:g} s; is it running?"
             ) from None
-
-    def __enter__(self) -> Dask:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def workers(self) -> int:

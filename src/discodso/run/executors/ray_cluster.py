@@ -9,10 +9,12 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from discodso.base.errors import DeclarationError, ExecutorError
+from discodso.base.checks import module_of_extra
+from discodso.base.errors import ExecutorError
+from discodso.base.files import Closing
 
 
-class Ray:
+class Ray(Closing):
     """A Ray cluster, or Ray on this machine. Needs the extra `discodso[ray]`.
 
     Args:
@@ -21,20 +23,13 @@ class Ray:
     """
 
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
-        try:
-            import ray
-        except ImportError:
-            raise DeclarationError(
-                'Ray is not installed; install it with pip install "discodso[ray]"'
-            ) from None
-        self._ray: Any = ray
+        self._ray = ray = module_of_extra("ray", "Ray")
         self._own = not ray.is_initialized()
         if self._own:
             # Workers on this machine find what can be imported here, such as a task in the current folder.
             paths = {"PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path)}
-            options: dict[str, Any] = (
-                {"address": address} if address else {"num_cpus": workers, "runtime_env": {"env_vars": paths}}
-            )
+            local = {"num_cpus": workers, "runtime_env": {"env_vars": paths}}
+            options: dict[str, Any] = {"address": address} if address else local
             try:
                 ray.init(
                     include_dashboard=None if address else False,
@@ -47,12 +42,6 @@ class Ray:
                 first = (str(error).splitlines() or [type(error).__name__])[0]
                 raise ExecutorError(f"Ray cannot be started or reached: {first}") from None
         self._apply: Any = ray.remote(max_retries=3)(_apply)
-
-    def __enter__(self) -> Ray:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def workers(self) -> int:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 
-from discodso.base.checks import require_integer
+from discodso.run.executors.chunks import worker_count
 
 
 class Threads(ThreadPoolExecutor):
@@ -16,10 +15,8 @@ class Threads(ThreadPoolExecutor):
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        count = os.cpu_count() or 1 if workers is None else workers
-        require_integer("workers", count, 1)
-        super().__init__(int(count), thread_name_prefix="discodso")
-        self.workers = int(count)
+        self.workers = worker_count(workers)
+        super().__init__(self.workers, thread_name_prefix="discodso")
 
     def close(self) -> None:
         """End the threads; what runs is awaited."""
