@@ -98,6 +98,6 @@ def test_there_is_one_such_loop():
         path.name
         for path in source.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_done_callback"
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("add_done_callback", "pump")
     }
-    assert waiting == {"chunks.py"}
+    assert waiting == {"chunks.py", "processes.py"}  # the latter pumps for those who ask a future of its own

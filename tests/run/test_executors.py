@@ -74,7 +74,7 @@ def test_all_executors_and_numbers_of_workers_give_the_same_result(kind):
 
 
 class Shuffled:
-    """Gives results in the reverse order, a moment later, and fails some of the time."""
+    """Gives results in the reverse order, and fails some of the time."""
 
     workers = 3
 
@@ -86,11 +86,9 @@ class Shuffled:
         future = Future()
         self.submitted += 1
         self.jobs.append((future, function, arguments, self.submitted % 5 == 0))
-        if len(self.jobs) == 1:
-            threading.Timer(0.01, self.finish).start()
         return future
 
-    def finish(self):
+    def pump(self, seconds):
         jobs, self.jobs = self.jobs[::-1], []
         for future, function, arguments, lost in jobs:
             if lost:
@@ -291,9 +289,9 @@ def test_an_executor_that_breaks_ends_the_run_with_a_good_checkpoint(tmp_path):
             if self.submitted > 30:
                 raise ExecutorError("the scheduler went away")
 
-        def finish(self):
+        def pump(self, seconds):
             if self.submitted <= 30:
-                super().finish()
+                super().pump(seconds)
 
     task = TASKS["plain"]
     result = search(task, budget=300, seed=2, method=METHOD, executor=Breaking(), out=tmp_path / "run")
@@ -399,7 +397,7 @@ def test_a_scheduler_that_is_not_there_gets_one_line():
 
 def test_a_module_that_workers_do_not_have_ends_the_run_in_one_line(tmp_path):
     class Elsewhere(Shuffled):
-        def finish(self):
+        def pump(self, seconds):
             jobs, self.jobs = self.jobs, []
             for future, *_ in jobs:
                 future.set_exception(RuntimeError("Traceback ...\nNo module named 'my_task'\n"))

@@ -29,9 +29,10 @@ class Executor(Protocol):
     """Anything that runs functions elsewhere: `concurrent.futures` and all that look like it.
 
     An executor may also have these, which are used where they are there: `workers`, how many there are;
-    `share(value)`, which ships a value once and gives what to hand over in its place;
-    `submit_within(seconds, function, *arguments)`, which ends what takes longer; `check()`, which raises
-    ExecutorError if all is lost; `abandon(futures)`, which drops these and nothing else.
+    `share(value)`, which ships a value once and gives what to hand over in its place; `pump(seconds)`, which does
+    the work of waiting in the caller's thread; `submit_within(seconds, function, *arguments)`, which ends what
+    takes longer; `check()`, which raises ExecutorError if all is lost; `abandon(futures)`, which drops these
+    and nothing else.
     """
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
@@ -175,13 +176,23 @@ class Chunks(Generic[_Load, _Answer]):
             self._executor.abandon([future for future, _ in busy.values()])
 
     def _next(self) -> Iterator[tuple[Chunk[_Load], _Answer | GivenUp]]:
-        """Take the next answer, or wait a moment for it."""
+        """Take the answers that are there, or wait a moment for the next."""
+        pumping = hasattr(self._executor, "pump")
+        if pumping:
+            self._executor.pump(1.0)
+        wait = not pumping  # after it a short timeout may never end on a busy machine (a fault of CPython)
         try:
-            number = self._arrived.get(timeout=1.0)
+            while True:
+                number = self._arrived.get(timeout=1.0) if wait else self._arrived.get_nowait()
+                wait = False
+                if number in self._busy:
+                    yield from self._take(*self._busy.pop(number))
         except queue.Empty:
             self._check()
-        else:
-            yield from self._take(*self._busy.pop(number))
+        if pumping:  # find answers whose callback was cut off by Ctrl-C in the thread that did the pumping
+            for number, (future, _) in self._busy.items():
+                if future.done():
+                    self._arrived.put(number)
 
     def _check(self) -> None:
         if hasattr(self._executor, "check"):

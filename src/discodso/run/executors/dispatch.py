@@ -11,7 +11,8 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from discodso.base.errors import ExecutorError
 from discodso.run.executors.chunks import Chunks, Executor, GivenUp, Retries
@@ -43,7 +44,8 @@ class Dispatcher:
         self._task = task
         self._executor = executor
         self._limit = limit
-        self._shared: Any = None  # the task as it was shipped
+        self._shared: Any = None
+        self._is_shared = False
 
     def evaluate(
         self, designs: DesignBatch, seeds: Seeds | None, out_of_time: Callable[[], bool]
@@ -54,8 +56,9 @@ class Dispatcher:
         """
         workers = max(1, int(getattr(self._executor, "workers", None) or os.cpu_count() or 1))
         size = math.ceil(len(designs) / (workers * _CHUNKS_PER_WORKER))
-        firsts = range(0, len(designs), size)
-        loads = ((first, Rows.of(designs, seeds, first, first + size)) for first in firsts)
+        loads = (
+            (start, Rows.of(designs, seeds, start, start + size)) for start in range(0, len(designs), size)
+        )
         chunks: Chunks[Rows, Answer] = Chunks(
             self._executor, self._submit, loads, _RETRIES, window=2 * workers, on_loss=self._lose
         )
@@ -63,7 +66,9 @@ class Dispatcher:
         interrupted = False
         try:
             for chunk, found in chunks.answers(out_of_time):
-                answers[chunk.first] = self._failed(found) if isinstance(found, GivenUp) else found
+                answers[chunk.first] = (
+                    self._failed(chunk.load, found) if isinstance(found, GivenUp) else found
+                )
         except KeyboardInterrupt:
             chunks.abandon()
             interrupted = True
@@ -71,21 +76,20 @@ class Dispatcher:
 
     def _lose(self, error: BaseException) -> None:
         _require_module(error)
-        self._shared = None  # what was shipped may have been lost as well
+        self._is_shared = False  # what was shipped may have been lost as well
 
-    def _failed(self, given_up: GivenUp) -> Answer:
-        """Of a single design."""
-        if given_up.late and self._limit is not None:
-            return Answer.failed(1, f"took longer than {self._limit:g} s")
-        why = f"was lost {given_up.lost} times with its worker, the last time by {describe(given_up.error)}"
-        return Answer.failed(1, why)
+    def _failed(self, rows: Rows, given_up: GivenUp) -> Answer:
+        late = f"took longer than {self._limit:g} s" if given_up.late and self._limit is not None else ""
+        lost = f"was lost {given_up.lost} times with its worker, the last time by {describe(given_up.error)}"
+        return Answer.failed(len(rows), late or lost)
 
     def _submit(self, rows: Rows, attempts: int = 3) -> Any:
         """A future of some designs; tried again if a worker is lost just while it is sent."""
         executor: Any = self._executor
         try:
-            if self._shared is None:
+            if not self._is_shared:
                 self._shared = executor.share(self._task) if hasattr(executor, "share") else self._task
+                self._is_shared = True
             work = (answer_rows, self._shared, rows, self._limit)
             if self._limit is not None and hasattr(executor, "submit_within"):
                 return executor.submit_within(self._limit * len(rows) + _GRACE, *work)
@@ -97,9 +101,22 @@ class Dispatcher:
                 if isinstance(error, ExecutorError):
                     raise
                 raise ExecutorError(f"the executor takes no more work: {describe(error)}") from error
-        self._shared = None
+        self._is_shared = False
         time.sleep(_PAUSE)
         return self._submit(rows, attempts - 1)
+
+
+@dataclass(frozen=True)
+class _Single(Generic[_Item]):
+    """One item, which cannot be split."""
+
+    item: _Item
+
+    def __len__(self) -> int:
+        return 1
+
+    def singles(self) -> list[_Single[_Item]]:
+        return [self]
 
 
 def as_completed(
@@ -110,10 +127,11 @@ def as_completed(
     An item that is lost with its worker is sent again; what the function raises is raised here.
     """
 
-    loads: Any = ((position, (item,)) for position, item in enumerate(items))
-    chunks: Chunks[Any, _Answer] = Chunks(
-        executor, lambda load: executor.submit(function, *load), loads, Retries()
-    )
+    def send(load: _Single[_Item]) -> Any:
+        return executor.submit(function, load.item)
+
+    loads = ((position, _Single(item)) for position, item in enumerate(items))
+    chunks: Chunks[_Single[_Item], _Answer] = Chunks(executor, send, loads, Retries())
     for _, found in chunks.answers():
         if isinstance(found, GivenUp):
             chunks.abandon()

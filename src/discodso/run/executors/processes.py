@@ -1,24 +1,32 @@
 """Worker processes on this machine, as an executor that can lose a worker, or end one, and go on.
 
-Each worker process has a thread here, which hands it one job after the other and waits for the answers. So several
-threads may use one executor, and Ctrl-C, which comes to the main thread, never comes in the midst of a message or
-a fork. Forked workers know what was shared before by inheritance; nothing is pickled for that, and objectives may
-be closures. Where there is no fork, the shared values are pickled once for each worker.
+There are no helper threads: whoever waits for a result does the work of sending and receiving (`pump`), so that
+workers may be forked at any time. Forked workers know what was shared before by inheritance; nothing is pickled
+for that, and objectives may be closures. Where there is no fork, the shared values are pickled once for each
+worker.
+
+Several threads may use one executor. All that it knows is guarded by one lock; whoever waits first watches the
+pipes for all of them, without the lock, and a bell wakes that thread when another has changed what there is to
+watch. Ctrl-C may come anywhere in the main thread, so a job is written to its new place before it leaves the old
+one (better done twice than never), and a worker in the midst of a message is marked `torn` until it is through.
 """
 
 from __future__ import annotations
 
-import atexit
+import contextlib
+import itertools
+import math
 import multiprocessing
+import multiprocessing.connection
 import os
-import queue
 import signal
+import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,10 +35,9 @@ from discodso.base.files import Closing
 from discodso.run.executors.chunks import WorkerLost, worker_count
 from discodso.run.objective_calls import GUARDED
 
+_AT_ONCE = 2  # jobs that a worker holds, so that it has the next when it is done with one
 _CLOSED = "these worker processes are closed; start new ones"
 _BIRTHS = 50  # workers that may be lost one after the other without a single result
-# A process that is forked while another thread is about to fork would keep the pipe of that one open.
-_FORKING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -44,25 +51,23 @@ class Shared:
 class _Job:
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
+    future: Future[Any]
     seconds: float | None
-    future: Future[Any] = field(default_factory=Future)
-    dropped: bool = False
 
     @property
-    def needs(self) -> int:
-        """How many shared values a worker has to know."""
-        return max((a.number + 1 for a in self.arguments if isinstance(a, Shared)), default=0)
+    def needs(self) -> set[int]:
+        return {argument.number for argument in self.arguments if isinstance(argument, Shared)}
 
 
 @dataclass(eq=False)
 class _Worker:
-    """A thread and its process, None while there is none."""
-
-    begun: Future[None] = field(default_factory=Future)
-    process: Any = None
-    connection: Any = None
-    knows: int = 0  # shared values
-    job: _Job | None = None
+    process: Any
+    connection: Any
+    knows: frozenset[int]
+    jobs: deque[_Job] = field(default_factory=deque)
+    since: float = 0.0  # when it began with the first of its jobs
+    torn: bool = False  # in the midst of a message; if it stays so, nobody knows what comes next
+    ended: bool = False
 
 
 class Processes(Closing):
@@ -79,36 +84,51 @@ class Processes(Closing):
         self.replaced = 0
         forking = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
         self._context: Any = multiprocessing.get_context("fork" if forking else "spawn")
-        self._values: list[Any] = []
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._team: dict[threading.Thread, _Worker] = {}
+        self._values: dict[int, Any] = {}
+        self._numbers = itertools.count()
+        self._waiting: deque[_Job] = deque()
+        self._team: list[_Worker] = []
         self._lost_in_a_row = 0
         self._closed = False
-        self._lock = threading.RLock()  # of all of these, and of the job and the process of a worker
+        # Guards all of the above and below. It is entered by itself: Ctrl-C in the midst of entering a condition
+        # would leave it locked for ever.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._answers: deque[tuple[Future[Any], BaseException | None, Any]] = deque()  # not told yet
+        self._settled = 0  # futures so far; a thread that has seen fewer has something to look at
+        self._seen = threading.local()
+        self._watched_until = -math.inf  # some thread watches the pipes until then
+        # Single bytes, not messages: Ctrl-C in the midst of reading a message would leave half of it behind.
+        self._bell, self._ringer = socket.socketpair()
+        self._bell.setblocking(False)
+        self._ringer.setblocking(False)
+        self._rung = False
 
     @property
     def pids(self) -> tuple[int, ...]:
         """Process ids of the workers."""
         with self._lock:
-            return tuple(worker.process.pid for worker in self._team.values() if worker.process)
+            return tuple(worker.process.pid for worker in self._team)
 
     def start(self) -> None:
-        """Start all workers now, not with the first jobs."""
-        try:
-            for _ in range(self.workers):
-                self._add()
-        except BaseException:
-            self.close()
-            raise
+        """Start all workers now, not with the first job."""
+        with self._lock:
+            try:
+                while len(self._team) < self.workers:
+                    self._team.append(self._start())
+            except BaseException:
+                self.close()
+                raise
 
     def share(self, value: Any) -> Shared:
         """Ship a value once to every worker; hand over what this returns in its place."""
         with self._lock:
-            for number, known in enumerate(self._values):
+            for number, known in self._values.items():
                 if known is value:
                     return Shared(number)
-            self._values.append(value)
-            return Shared(len(self._values) - 1)
+            shared = Shared(next(self._numbers))
+            self._values[shared.number] = value
+            return shared
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
         """Run a function of a module in a worker."""
@@ -118,175 +138,322 @@ class Processes(Closing):
         self, seconds: float | None, function: Callable[..., Any], /, *arguments: Any
     ) -> Future[Any]:
         """The same, but a worker that takes longer is ended, and the future raises TimeoutError."""
-        self._add()
-        job = _Job(function, arguments, seconds)
         with self._lock:
             if self._closed:
                 raise ExecutorError(_CLOSED)
-            self._jobs.put(job)
-        return job.future
+            future: Future[Any] = _PumpedFuture(self)
+            self._waiting.append(_Job(function, arguments, future, seconds))
+            self._feed()
+            self._ring()
+            return future
+
+    # ------------------------------------------------------------------------------------------ the work of it
+
+    def pump(self, seconds: float) -> None:
+        """Send what waits and take what has come; waits at most so long for something to come."""
+        with self._lock:
+            self._feed()
+            self._ring()
+            self._changed.wait_for(lambda: self._has_news() or not self._is_watched(), seconds)
+            if self._has_news() or self._is_watched():
+                self._seen.settled = self._settled
+                return
+            watched = {worker.connection: worker for worker in self._team if worker.jobs}
+            if not watched:
+                return
+            seconds = min(seconds, self._next_deadline())
+            self._watched_until = time.monotonic() + seconds + 0.1
+        try:
+            ready = multiprocessing.connection.wait([*watched, self._bell], seconds)
+        except (OSError, ValueError):  # another thread has just closed one of them
+            ready = []
+        except BaseException:
+            with self._lock:
+                self._watched_until = -math.inf
+                self._changed.notify_all()  # another may watch
+            raise
+        with self._lock:
+            self._watched_until = -math.inf
+            self._changed.notify_all()
+            if self._closed:
+                return
+            self._rung = False
+            with contextlib.suppress(BlockingIOError):
+                self._bell.recv(4096)
+            for worker in (watched[connection] for connection in ready if connection in watched):
+                # Another thread may have replaced it, or taken its answer, in the meantime.
+                if worker in self._team and worker.jobs and not worker.torn and worker.connection.poll():
+                    self._receive(worker)
+            self._end_late_ones()
+            self._feed()
+            self._seen.settled = self._settled
+
+    def _has_news(self) -> bool:
+        """Whether another thread has settled a future since this one looked."""
+        return getattr(self._seen, "settled", 0) != self._settled
+
+    def _is_watched(self) -> bool:
+        return time.monotonic() < self._watched_until
+
+    def _ring(self) -> None:
+        """Wake the thread that watches the pipes: there may be others to watch now."""
+        if self._is_watched() and not self._rung and not self._closed:
+            self._rung = True
+            with contextlib.suppress(BlockingIOError):  # full of rings that nobody has heard yet
+                self._ringer.send(b"!")
+
+    def _end_late_ones(self) -> None:
+        for worker in list(self._team):
+            job = worker.jobs[0] if worker.jobs else None
+            if job is not None and job.seconds is not None and time.monotonic() - worker.since > job.seconds:
+                self._answers.append((job.future, TimeoutError(f"took longer than {job.seconds:g} s"), None))
+                worker.jobs.popleft()
+                self._replace(worker)
+
+    def _next_deadline(self) -> float:
+        now = time.monotonic()
+        ends = [w.since + w.jobs[0].seconds - now for w in self._team if w.jobs and w.jobs[0].seconds]
+        return max(0.0, min(ends, default=3600.0)) + 0.01
+
+    def _feed(self) -> None:
+        for worker in [worker for worker in self._team if worker.torn]:
+            self._replace(worker, lost=False)
+        while len(self._team) < self.workers and self._waiting:
+            self._team.append(self._start())
+        # Round by round, so that all have one before anyone has two.
+        for depth in range(_AT_ONCE):
+            for worker in list(self._team):
+                if self._waiting and len(worker.jobs) == depth:
+                    self._send(worker)
+        self._tell()
+
+    def _send(self, worker: _Worker) -> None:
+        job = self._waiting[0]
+        if job.future.done():  # cancelled, or done twice
+            self._waiting.popleft()
+            return
+        if not job.needs <= worker.knows:
+            if worker.jobs:
+                return  # it finishes first
+            worker = self._replace(worker, lost=False)
+        if not job.future.running() and not job.future.set_running_or_notify_cancel():
+            self._waiting.popleft()
+            return
+        worker.torn = True
+        if not worker.jobs:
+            worker.since = time.monotonic()
+        worker.jobs.append(job)
+        self._waiting.popleft()
+        try:
+            worker.connection.send((job.function, job.arguments))
+        except OSError:
+            pass  # dead; found out when its answer is awaited
+        except Exception as error:  # it cannot be pickled
+            self._answers.append((job.future, error, None))
+            worker.jobs.remove(job)
+        worker.torn = False
+
+    def _receive(self, worker: _Worker) -> None:
+        worker.torn = True
+        job = worker.jobs[0]
+        try:
+            good, value = worker.connection.recv()
+        except (EOFError, OSError):
+            self._lost_in_a_row += 1
+            worker.process.join(2)
+            code = worker.process.exitcode
+            error = WorkerLost(f"its worker process ended with exit code {code}")
+            self._answers.append((job.future, error, None))
+            worker.jobs.popleft()
+            self._replace(worker)
+            return
+        except Exception as unreadable:
+            good, value = False, unreadable
+        if good is None:  # it has said goodbye, and its jobs are as they were
+            self._replace(worker)
+            return
+        self._lost_in_a_row = 0
+        self._answers.append((job.future, None if good else value, value))
+        worker.jobs.popleft()
+        worker.since = time.monotonic()
+        worker.torn = False
+
+    def _tell(self) -> None:
+        """Tell the futures what came; last of all, because their callbacks may submit more."""
+        while self._answers:
+            entry = self._answers[0]
+            future, error, value = entry
+            self._settled += 1
+            if not future.done():
+                if error is not None:
+                    future.set_exception(error)
+                else:
+                    future.set_result(value)
+            if self._answers and self._answers[0] is entry:
+                self._answers.popleft()
+            self._changed.notify_all()
+
+    def _start(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        forked = self._context.get_start_method() == "fork"
+        others = [worker.connection for worker in self._team] + [ours] if forked else []
+        process = self._context.Process(
+            target=_serve,
+            args=(theirs, others, dict(self._values), os.getpid()),
+            daemon=True,
+            name="discodso-worker",
+        )
+        try:
+            with _interrupts_later():
+                process.start()
+        except OSError as error:
+            raise ExecutorError(f"cannot start a worker process: {error.strerror or error}") from None
+        except Exception as error:  # of pickle, where there is no fork
+            raise ExecutorError(f"the task cannot be sent to a worker process: {error}") from None
+        theirs.close()
+        return _Worker(process, ours, frozenset(self._values))
+
+    def _replace(self, worker: _Worker, lost: bool = True) -> _Worker:
+        """A new worker in place of one that has ended or shall end; its other jobs go back to the front."""
+        if self._lost_in_a_row > _BIRTHS:
+            raise ExecutorError(f"{_BIRTHS} worker processes ended one after the other without a result")
+        place = self._team.index(worker)
+        self._dismiss(worker)
+        self.replaced += lost
+        fresh = self._start()
+        self._team.insert(place, fresh)
+        return fresh
+
+    def _dismiss(self, worker: _Worker) -> None:
+        """End a worker; those of its jobs that are not done go back to the front."""
+        worker.torn = True
+        while worker.jobs:
+            if not worker.jobs[-1].future.done():
+                self._waiting.appendleft(worker.jobs[-1])
+            worker.jobs.pop()
+        _end(worker)
+        # Out of the team before another is started: a forked child closes the connections of the others, and this
+        # one is closed already.
+        self._team.remove(worker)
 
     def abandon(self, futures: Iterable[Future[Any]]) -> None:
-        """Drop the jobs of these futures; workers in the middle of one are ended."""
+        """Drop the jobs of these futures; workers in the middle of one are ended.
+
+        Jobs of others that such a worker holds go to another one.
+        """
         with self._lock:
-            dropped = {future for future in futures if not future.cancel()}
-            for worker in self._team.values():
-                if worker.job is not None and worker.job.future in dropped:
-                    worker.job.dropped = True
-                    _kill(worker)
+            dropped = {id(future) for future in futures}
+            mine = [w for w in self._team if w.torn or any(id(job.future) in dropped for job in w.jobs)]
+            for worker in mine:
+                self._dismiss(worker)
+            gone = [job for job in self._waiting if id(job.future) in dropped]
+            self._waiting = deque(job for job in self._waiting if id(job.future) not in dropped)
+            for job in gone:
+                job.future.cancel()
+            self._ring()
+            self._changed.notify_all()
 
     def close(self) -> None:
         """End the workers; who still waits for an answer gets an ExecutorError."""
         with self._lock:
             self._closed = True
-            team, self._team = self._team, {}
-            for worker in team.values():
-                self._jobs.put(None)
-                _kill(worker)
-        for thread in team:
-            thread.join(5)
-        atexit.unregister(self.close)
-
-    # -------------------------------------------------------------------------------- the thread of a worker
-
-    def _add(self) -> None:
-        """One more worker, unless all are there; ExecutorError if its process cannot be started."""
-        worker = _Worker()
-        with self._lock:
-            if self._closed or len(self._team) == self.workers:
-                return
-            # In this context, which says how NumPy takes errors: a forked process inherits it.
-            work = copy_context().run
-            thread = threading.Thread(target=work, args=(self._work, worker), daemon=True)
-            if not self._team:
-                atexit.register(self.close)
-            self._team[thread] = worker
-            thread.start()
-        worker.begun.result()
-
-    def _work(self, worker: _Worker) -> None:
-        try:
-            self._begin(worker)
-            worker.begun.set_result(None)
-        except ExecutorError as error:
-            worker.begun.set_exception(error)
-        while (job := self._jobs.get()) is not None:
-            with self._lock:
-                if not job.future.set_running_or_notify_cancel():
-                    continue
-                worker.job = job
-            try:
-                good, value = self._answer(worker, job)
-            except Exception as error:
-                good, value = False, error
-            with self._lock:
-                worker.job = None
-            if job.dropped:
-                self._end(worker)
-            elif good:
-                job.future.set_result(value)
-            else:
-                job.future.set_exception(value)
-        self._end(worker)
-
-    def _answer(self, worker: _Worker, job: _Job) -> tuple[bool, Any]:
-        """Whether a job went well, and what it gave or raised."""
-        if worker.process is None or worker.knows < job.needs:
-            self._end(worker)
-            self._begin(worker)
-        if job.dropped:
-            return False, None
-        connection = worker.connection
-        try:
-            connection.send((job.function, job.arguments))
-            if not connection.poll(job.seconds):
-                self._replace(worker)
-                return False, TimeoutError(f"took longer than {job.seconds:g} s")
-            good, value, last = connection.recv()
-        except (EOFError, OSError):
-            if job.dropped:
-                return False, None
-            self._lost_in_a_row += 1
-            worker.process.join(2)
-            error = WorkerLost(f"its worker process ended with exit code {worker.process.exitcode}")
-            self._replace(worker)
-            return False, error
-        self._lost_in_a_row = 0
-        if last:
-            self._replace(worker)
-        return good, value
-
-    def _begin(self, worker: _Worker) -> None:
-        """Start a process for a worker."""
-        if self._closed:
-            raise ExecutorError(_CLOSED)
-        if self._lost_in_a_row > _BIRTHS:
-            raise ExecutorError(f"{_BIRTHS} worker processes ended one after the other without a result")
-        with _FORKING:
-            values = list(self._values)
-            ours, theirs = self._context.Pipe()
-            process = self._context.Process(target=_serve, args=(theirs, values, os.getpid()), daemon=True)
-            try:
-                process.start()
-            except OSError as error:
-                raise ExecutorError(f"cannot start a worker process: {error.strerror or error}") from None
-            except Exception as error:  # of pickle, where there is no fork
-                raise ExecutorError(f"the task cannot be sent to a worker process: {error}") from None
-            theirs.close()
-        with self._lock:
-            worker.process, worker.connection, worker.knows = process, ours, len(values)
-            if self._closed:
-                _kill(worker)
-
-    def _end(self, worker: _Worker) -> None:
-        """End the process of a worker, and clean up after it."""
-        with self._lock:
-            if worker.process is not None:
-                worker.process.kill()
-                worker.process.join()
-                worker.process.close()
+            team, self._team = self._team, []
+            left = [*self._waiting, *(job for worker in team for job in worker.jobs)]
+            self._waiting.clear()
+            for worker in team:
                 worker.connection.close()
-                worker.process = None
-
-    def _replace(self, worker: _Worker) -> None:
-        """A new process in place of one that was lost or took too long."""
-        self._end(worker)
-        self._begin(worker)
-        with self._lock:
-            self.replaced += 1
-
-
-def _kill(worker: _Worker) -> None:
-    """Let the thread of a worker find its process dead."""
-    if worker.process is not None:
-        worker.process.kill()
+                if not worker.ended:
+                    worker.process.terminate()
+            for worker in team:
+                _end(worker)
+            self._bell.close()
+            self._ringer.close()
+            self._answers.extend((job.future, ExecutorError(_CLOSED), None) for job in left)
+            self._tell()
+            self._changed.notify_all()
 
 
-def _serve(connection: Any, values: Sequence[Any], parent: int) -> None:
-    """A worker: does jobs until the other end of the pipe is closed, or something hangs in a thread of it."""
+class _PumpedFuture(Future[Any]):
+    """A future that does the waiting work itself when someone asks for its result."""
+
+    def __init__(self, executor: Processes) -> None:
+        super().__init__()
+        self._executor = executor
+
+    def result(self, timeout: float | None = None) -> Any:
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self.done():
+            if end is not None and time.monotonic() >= end:
+                raise TimeoutError
+            self._executor.pump(1.0 if end is None else max(0.0, end - time.monotonic()))
+        return super().result(0)
+
+
+@contextlib.contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Ctrl-C waits until this is over.
+
+    Python drops it in the midst of a fork, and with it the release of a lock that all later forks need; it drops
+    it as well where objects of `multiprocessing` clean up after themselves.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    came: list[Any] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            before(*came[0])
+
+
+def _end(worker: _Worker) -> None:
+    with _interrupts_later():
+        if worker.ended:
+            return
+        worker.connection.close()
+        worker.process.terminate()
+        worker.process.join(2)
+        if worker.process.is_alive():
+            worker.process.kill()
+            worker.process.join()
+        worker.process.close()  # here, and not when it is collected
+        worker.ended = True
+
+
+def _serve(connection: Any, others: list[Any], values: Mapping[int, Any], parent: int) -> None:
+    """A worker: does jobs until the other end of the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends the workers
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # Inherited by the fork; as long as they are open a sibling would not see the parent die.
+    for other in others:
+        other.close()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    hanging = False
-    while not hanging:
+    while True:
         try:
             function, arguments = connection.recv()
         except (EOFError, OSError):
             return
         try:
-            answer = True, function(*(values[a.number] if isinstance(a, Shared) else a for a in arguments))
+            resolved = (values[a.number] if isinstance(a, Shared) else a for a in arguments)
+            answer = True, function(*resolved)
         except BaseException as error:
             answer = False, error
+        try:
+            connection.send(answer)
+        except (BrokenPipeError, OSError):
+            return
+        except Exception as error:  # the answer cannot be pickled
+            connection.send((False, RuntimeError(f"the answer cannot be sent: {error}")))
         guarded = [thread for thread in threading.enumerate() if thread.name == GUARDED]
         for thread in guarded:
             thread.join(0.05)  # one that has just finished is given the time to end
-        hanging = any(thread.is_alive() for thread in guarded)  # it ends with the process
-        try:
-            connection.send((*answer, hanging))
-        except OSError:
+        if any(thread.is_alive() for thread in guarded):
+            connection.send((None, None))  # what hangs ends with the process; another takes its place
             return
-        except Exception as error:  # the answer cannot be pickled
-            connection.send((False, RuntimeError(f"the answer cannot be sent: {error}"), hanging))
 
 
 def _end_with(parent: int) -> None:
