@@ -6,9 +6,10 @@ import subprocess
 import sys
 
 import numpy as np
-from scipy.stats import chisquare
+import pytest
+from scipy.stats import chisquare, kstest, truncnorm
 
-from discodso import DisCo, OpenSequence, Space, Token
+from discodso import DeclarationError, DisCo, DisCoSettings, FixedSequence, OpenSequence, Space, Token
 from discodso.disco.sampling import sample
 from discodso.disco.uniform import UniformStepper
 
@@ -44,3 +45,20 @@ def test_a_search_without_a_network_does_without_torch():
 def test_the_default_method_draws_all_lengths_alike():
     drawn = DisCo(SPACE, seed=1).ask(4_000)
     assert chisquare(np.bincount(drawn.design_lengths(), minlength=9)[1:]).pvalue > 0.001
+
+
+def test_with_a_spread_values_are_normal_round_the_middle():
+    space = Space(
+        [Token("a", range=(-2.0, 6.0)), Token("b", range=(1e-2, 1e2), scale="log")], FixedSequence(2)
+    )
+    drawn = sample(space, UniformStepper(space, spread=0.1), 4_000, np.random.default_rng(0)).designs
+    values = np.array([design.values for design in drawn])
+    names = np.array([design.tokens for design in drawn])
+    normal = truncnorm(-5, 5, 0.5, 0.1)
+    assert kstest((values[names == "a"] + 2) / 8, normal.cdf).pvalue > 0.001
+    assert kstest((np.log10(values[names == "b"]) + 2) / 4, normal.cdf).pvalue > 0.001
+
+
+def test_a_spread_is_for_values_that_no_network_draws():
+    with pytest.raises(DeclarationError, match="network=None"):
+        DisCoSettings(spread=0.1)

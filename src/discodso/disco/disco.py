@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Floats, Ints
-from discodso.base.checks import require, require_integer, seed_sequence, settle_integers
+from discodso.base.checks import require, require_integer, require_number, seed_sequence, settle_integers
 from discodso.base.errors import DeadEndWarning, DeclarationError
 from discodso.disco.archive import Archive, Pool
 from discodso.disco.method import Metrics, told_arrays
@@ -60,6 +60,8 @@ class DisCoSettings:
         batch_size: N, designs for one update. Large budgets and cheap objectives can afford 1000, which costs
             less time for each design and more designs for each step of learning.
         network: the network that proposes designs, and its distributions; None to draw designs evenly.
+        spread: without a network, standard deviation of the values that are drawn, round the middle of their range
+            and as a share of it; None to draw them evenly.
         learner: how the network learns.
         archive: keeps the best designs; None for none.
         variation: varies archived designs.
@@ -74,6 +76,7 @@ class DisCoSettings:
 
     batch_size: int = 100
     network: NetworkSettings | None = field(default_factory=NetworkSettings)
+    spread: float | None = None
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     archive: ArchiveSettings | None = None
     variation: VariationSettings | None = None
@@ -108,6 +111,10 @@ class DisCoSettings:
         for name in ("variation", "refinement", "proposers"):
             if getattr(self, name) and self.archive is None:
                 raise DeclarationError(f"{name} needs an archive; set archive, for example ArchiveSettings()")
+        if self.spread is not None:
+            require_number("spread", self.spread, above=0)
+            if self.network is not None:
+                raise DeclarationError("spread is for values that no network draws; set network=None")
         if self.network is None and self.learner != LearnerSettings():
             raise DeclarationError("learner needs a network; set network, for example NetworkSettings()")
 
@@ -319,7 +326,7 @@ class _Start:
 
             self.learner = Learner(space, settings.learner, settings.network, np.random.default_rng(weights))
         self.screen = None if settings.screen is None else Screen(space, settings.screen)
-        self._uniform = UniformStepper(space, even_lengths=True)
+        self._uniform = UniformStepper(space, even_lengths=True, spread=settings.spread)
         self.archive = None if settings.archive is None else Archive.begin(space, settings.archive)
         built: list[Any] = []
         if settings.variation is not None:

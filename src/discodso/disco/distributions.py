@@ -17,6 +17,7 @@ from torch import Tensor
 
 from discodso.base.arrays import Floats
 from discodso.disco import _kernels
+from discodso.disco.truncated import draw_truncated, open_interval
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 _FAR = 1e8  # stands for infinity in standardised bounds; exp(-_FAR**2 / 2) is 0 in float64
@@ -33,18 +34,7 @@ class TruncatedNormal:
 
     def sample(self, mean: Floats, scale: Floats, low: Floats, high: Floats, uniform: Floats) -> Floats:
         """Draw one value for each entry from uniform numbers in [0, 1)."""
-        a, b = (low - mean) / scale, (high - mean) / scale
-        # Work in the lower tail, where log Phi keeps its digits; u is mirrored with the interval.
-        mirrored = a > -b
-        a, b = np.where(mirrored, -b, a), np.where(mirrored, -a, b)
-        u = _open_interval(np.where(mirrored, 1 - uniform, uniform))
-        log_a, log_b = special.log_ndtr(a), special.log_ndtr(b)
-        # log(Phi(a) + u (Phi(b) - Phi(a))), with Phi(b) factored out
-        share = np.exp(log_a - log_b)
-        standard = special.ndtri_exp(np.minimum(log_b + np.log(share + u * (1 - share)), 0.0))
-        standard = np.where(mirrored, -standard, standard)
-        drawn: Floats = np.clip(mean + scale * standard, low, high)
-        return drawn
+        return draw_truncated(mean, scale, low, high, uniform)
 
     def log_prob(self, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
         """Log density at z, which lies within the bounds."""
@@ -80,7 +70,7 @@ class Normal(TruncatedNormal):
 
     def sample(self, mean: Floats, scale: Floats, low: Floats, high: Floats, uniform: Floats) -> Floats:
         """Draw one value for each entry from uniform numbers in [0, 1)."""
-        drawn: Floats = mean + scale * special.ndtri(_open_interval(uniform))
+        drawn: Floats = mean + scale * special.ndtri(open_interval(uniform))
         return drawn
 
     def log_prob(self, z: Tensor, mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
@@ -160,11 +150,6 @@ def mean_of_truncated(mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) ->
     a, b = _standardise(mean, scale, low, high)
     at_a, at_b = _densities_at_ends(a, b, _nearest_to_zero(a, b), _log_mass(a, b))
     return torch.clamp(mean + scale * (at_a - at_b), low, high)
-
-
-def _open_interval(uniform: Floats) -> Floats:
-    """Uniform numbers kept away from 0 and 1, where the inverse CDF of the normal is infinite."""
-    return np.clip(uniform, 2.0**-54, 1 - 2.0**-53)
 
 
 # --------------------------------------------------------------------------------- the mass between two bounds

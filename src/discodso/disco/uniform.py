@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from discodso.base.arrays import Bools, Floats, Ints
+from discodso.base.arrays import Floats, Ints
 from discodso.disco.emission import Emission, Places
+from discodso.disco.truncated import draw_truncated
 from discodso.space.prefix import Prefix
 from discodso.space.space import Options, Space
 
@@ -18,12 +19,16 @@ class UniformStepper:
         space: that of the designs.
         even_lengths: whether all lengths of an open sequence are equally likely, as far as rules let them; else
             all tokens are, the end among them, so that most designs are short.
+        spread: values of finite ranges are normal instead, with the middle of the range as mean and this share of
+            its width as standard deviation, truncated to the interval.
     """
 
-    def __init__(self, space: Space, *, even_lengths: bool = False) -> None:
+    def __init__(self, space: Space, *, even_lengths: bool = False, spread: float | None = None) -> None:
         self.tokens = len(space.library)
         self._options = space.library.options
         self._end = space.library.end if even_lengths else None
+        self._spread = spread
+        self._finite = space.library.wide(np.isfinite(space.library.low) & np.isfinite(space.library.high))
 
     def initial_memory(self, size: int) -> None:
         """There is no memory."""
@@ -48,8 +53,14 @@ class UniformStepper:
         uniform: Floats,
     ) -> Floats:
         """See `Stepper.draw`."""
-        finite: Bools = np.isfinite(low) & np.isfinite(high)
-        drawn = low if finite.all() else _truncated_normal(low, high, uniform)
+        if self._spread is not None:
+            finite = self._finite[at.tokens, at.slot]
+            mean, scale = np.where(finite, 0.5, 0.0), np.where(finite, self._spread, 1.0)
+            return draw_truncated(mean, scale, low, high, uniform)
+        finite = np.isfinite(low) & np.isfinite(high)
+        drawn = low
+        if not finite.all():
+            drawn = draw_truncated(np.zeros(len(low)), np.ones(len(low)), low, high, uniform)
         with np.errstate(invalid="ignore"):
             even = np.clip(low + uniform * (high - low), low, high)
         return np.where(finite, even, drawn)
@@ -58,30 +69,6 @@ class UniformStepper:
         """Values are drawn one after the other."""
         return
 
-    def log_prob(
-        self,
-        emission: Emission,
-        rows: Ints,
-        at: Places,
-        z: Floats,
-        low: Floats,
-        high: Floats,
-        upper: Floats | None = None,
-    ) -> Floats:
-        """See `Stepper.log_prob`."""
-        if upper is not None:  # integers, whose ranges are finite
-            inside: Floats = np.log((upper - z[:, at.slot]) / (high - low))
-            return inside
-        import torch
-
-        from discodso.disco.distributions import TruncatedNormal
-
-        finite = np.isfinite(low) & np.isfinite(high)
-        of = [
-            torch.from_numpy(a) for a in (z[:, at.slot].copy(), np.zeros(len(z)), np.ones(len(z)), low, high)
-        ]
-        return np.where(finite, -np.log(high - low), TruncatedNormal().log_prob(*of).numpy())
-
     def option_logits(self, emission: Emission, rows: Ints, at: Places, z: Floats) -> Floats:
         """See `Stepper.option_logits`."""
         return np.zeros((len(rows), int(self._options[at.tokens, at.slot].max())))
@@ -89,10 +76,3 @@ class UniformStepper:
     def keep(self, memory: None, rows: Ints) -> None:
         """There is no memory."""
         return
-
-
-def _truncated_normal(low: Floats, high: Floats, uniform: Floats) -> Floats:
-    """Standard normal numbers within bounds."""
-    from discodso.disco.distributions import TruncatedNormal  # brings torch, which finite ranges do without
-
-    return TruncatedNormal().sample(np.zeros(len(low)), np.ones(len(low)), low, high, uniform)

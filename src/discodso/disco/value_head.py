@@ -37,7 +37,7 @@ COORDINATE_LIMIT = 10.0  # of coordinates as network inputs; a constant of 1e6 m
 FORBIDDEN = -1e30  # logit of what may not be drawn
 # Log density of a told value that the policy would never draw; below it only tokens teach.
 _OUT_OF_REACH = -1e3
-_COUNTED = 100  # integers up to which the entropy is a sum over all of them
+_COUNTED = 100  # integers over which the entropy is a sum
 
 
 class Numbers(NamedTuple):
@@ -301,16 +301,27 @@ class ValueHead(nn.Module):
         return total
 
     def _integer_entropy(self, index: int, own: Numbers, low: Tensor, high: Tensor) -> Tensor:
-        """Of the integers of a column: a sum over all of them, or for many the entropy of the Normal and the mean
-        logarithm of how many integers there are to a unit of the coordinate."""
-        library, column = self.library, self.library.columns[index]
-        count = column.value.high - column.value.low + 1
-        at = (column.token, column.slot)[: library.low.ndim]
-        c = library.coordinates
+        """Of the integers of a column. The first hundred are summed; later ones have the entropy of the Normal and
+        the mean logarithm of how many there are to a unit of the coordinate."""
+        column, c = self.library.columns[index], self.library.coordinates
+        value, at = column.value, (column.token, column.slot)[: self.library.low.ndim]
+        count = value.high - value.low + 1
+        ends = np.arange(min(count, _COUNTED) + 1) + (value.low - 0.5)
+        edges = torch.from_numpy(c.to_z(at, ends))
         if count <= _COUNTED:
-            ends = np.arange(count + 1) + (column.value.low - 0.5)
-            return entropy_of_bins(torch.from_numpy(c.to_z(at, ends)), *own, low, high)
-        density = float(np.log(c.width[at])) + torch.zeros_like(own.mean)
-        if column.value.log:
-            density = density + float(c.offset[at]) + float(c.width[at]) * mean_of_truncated(*own, low, high)
-        return (self.distribution.entropy(*own, low, high) + density).clamp(min=0.0)
+            return entropy_of_bins(edges, *own, low, high)
+        total = torch.zeros_like(own.mean)
+        middle = torch.clamp(edges[-1], low, high)
+        for first, (lower, upper) in ((True, (low, middle)), (False, (middle, high))):
+            there = upper > lower
+            lower, upper = torch.where(there, lower, low), torch.where(there, upper, high)  # else any will do
+            log_p = log_mass_between(lower, upper, *own, low, high)
+            if first:
+                entropy = entropy_of_bins(edges, *own, lower, upper)
+            else:
+                entropy = self.distribution.entropy(*own, lower, upper) + float(np.log(c.width[at]))
+                if value.log:
+                    mean = mean_of_truncated(*own, lower, upper)
+                    entropy = entropy + float(c.offset[at]) + float(c.width[at]) * mean
+            total = total + torch.where(there, log_p.exp() * (entropy.clamp(min=0.0) - log_p), 0.0)
+        return total
