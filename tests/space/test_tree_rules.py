@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,10 +22,13 @@ from discodso import (
     InversePairs,
     NoNesting,
     Real,
+    Repeat,
     Space,
     Token,
     Tree,
 )
+from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
 from discodso.space.enumeration import all_designs
 
 ARITY = {"f": 2, "g": 1, "h": 2, "x": 0, "y": 0}
@@ -115,6 +119,13 @@ def different():
     return DifferentLeaves(), lambda t: not any(s == n[0] and s in "xy" for n, _, _, _, s in nodes(t) if s)
 
 
+def repeat(own, least, more):
+    def holds(tree):
+        return least <= sum(name in own for name in flat(tree)) <= least + more
+
+    return Repeat(own, least, None if more > 3 else least + more), holds
+
+
 types = st.builds(typed, inner, st.integers(0, 2), some)
 rules = st.one_of(
     types,
@@ -124,14 +135,15 @@ rules = st.one_of(
     st.builds(inverses, st.sampled_from("fgh"), st.sampled_from("fgh")),
     st.builds(apart, st.sampled_from("fgxy"), st.sampled_from("fgxy")),
     st.builds(different),
+    st.builds(repeat, some, st.integers(0, 3), st.one_of(st.integers(0, 2), st.just(LONGEST))),
+    st.builds(repeat, some, st.just(0), st.integers(0, 2)),
 )
 shapes = st.tuples(st.integers(1, LONGEST), st.integers(1, LONGEST)).map(lambda pair: Tree(*sorted(pair)))
 
 
-@settings(max_examples=120, deadline=None)
-@given(types, st.lists(rules, max_size=3), shapes)
-def test_typed_trees_are_exactly_those_that_keep_all_rules(first, others, shape):
-    chosen = [first, *others]
+@settings(max_examples=150, deadline=None)
+@given(st.lists(rules, min_size=1, max_size=4), shapes)
+def test_trees_are_exactly_those_that_keep_all_rules(chosen, shape):
     wanted = {
         tokens
         for tokens, tree in EVERY.items()
@@ -146,8 +158,10 @@ def test_typed_trees_are_exactly_those_that_keep_all_rules(first, others, shape)
     found = all_designs(space, 100_000)
     assert found is not None
     assert {design.tokens for design in found} == wanted
-    for design in space.sample(20):
-        assert design.tokens in wanted
+    assert space.count() == len(wanted)
+    drawn = sample(space, UniformStepper(space), 20, np.random.default_rng(0))
+    assert drawn.redrawn == 0  # there is never a dead end
+    assert {design.tokens for design in drawn.designs} <= wanted
 
 
 def test_a_grammar_of_rules():
