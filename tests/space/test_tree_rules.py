@@ -209,3 +209,39 @@ def test_mistakes_in_types_are_refused(rule, words):
 def test_types_need_a_tree():
     with pytest.raises(DeclarationError, match="needs a space of shape Tree"):
         Space([Token("a"), Token("b")], FixedSequence(2), [ChildTypes("a", 0, "b")])
+
+
+NODES = [Token("if", 2), Token("x"), Token("y")]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "shape", "constraints", "words"),
+    [
+        (NODES, Tree(3, 9), [ChildTypes("if", None, ("if", "x")), Repeat("y", 1)], "ChildTypes.* and Repeat"),
+        (
+            NODES,
+            Tree(3, 9),
+            [Repeat("x", at_most=1), Repeat("y", at_most=1), Repeat("if", at_least=2)],
+            "contradict each other",
+        ),
+        (
+            [Token("a", 2), Token("b", 1), Token("c")],
+            Tree(4, 9),
+            [NoNesting(("a", "b"))],
+            "together forbids a, b",
+        ),
+    ],
+)
+def test_contradictions_in_trees_are_refused(tokens, shape, constraints, words):
+    with pytest.raises(DeadEndError, match=f"no design can begin: .*{words}"):
+        Space(tokens, shape, constraints)
+
+
+def test_counts_that_are_too_large_are_left_out_and_said():
+    tokens = [Token("f", 2), Token("g", 1), *(Token(name) for name in "uvwxyz")]
+    many = [Repeat(name, at_least=3, at_most=9) for name in "uvwxyz"]
+    space = Space(tokens, Tree(1, 60), [NoNesting("g"), *many])
+    assert 0 < len(space.left_out) < 6
+    assert "too many to look ahead" in space.describe(0)
+    for design in space.sample(3):
+        assert not space.violations(design)

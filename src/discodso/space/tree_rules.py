@@ -27,8 +27,8 @@ from discodso.space.constraints import (
     Constraint,
     Names,
     Repeat,
-    apart_states,
     apart_pairs,
+    apart_states,
     completion_table,
 )
 from discodso.space.prefix import Prefix
