@@ -2,8 +2,8 @@
 
 A rule about the order or the number of tokens is an automaton: a state, a step for every token, and whether a
 design may end in a state. The product of all of them is walked once, and a table says from which of its states a
-design can still be completed, by length. Of tokens that are counted one by one (`Counts`), and that no rule tells
-apart, only how many have each count is a state. A sum over the values of a design (`SumLimits`) has tables of what
+design can still be completed, by length. Of tokens that are counted one by one (`TokenCounts`) and that no rule
+tells apart, only how many have each count is a state. A sum over the values of a design (`SumLimits`) has tables of what
 completions add. So rules that look ahead never run into a wall, nor into each other.
 """
 
@@ -68,7 +68,7 @@ class Automaton:
 
 
 @dataclass(frozen=True)
-class Counts:
+class TokenCounts:
     """How often single tokens occur.
 
     Attributes:
@@ -163,10 +163,10 @@ class LookAhead:
         grammar: Grammar,
         automata: Sequence[Automaton],
         sums: Sequence[SumLimits] = (),
-        counts: Counts | None = None,
+        counts: TokenCounts | None = None,
     ) -> LookAhead | None:
         """The product; None if it has too many states."""
-        counts, limits = counts or Counts(), SumLimits.joined(sums)
+        counts, limits = counts or TokenCounts(), SumLimits.joined(sums)
         parts = _Parts.of(library, [own.table(library) for own in automata], counts, limits)
         if parts is None:
             return None
@@ -373,7 +373,7 @@ class _Parts:
         cls,
         library: Library,
         ordinary: Sequence[tuple[Ints, Bools]],
-        counts: Counts,
+        counts: TokenCounts,
         sums: Sequence[SumLimits],
     ) -> _Parts | None:
         """None if codes become too large."""

@@ -18,7 +18,7 @@ from discodso.base.arrays import Bools, Floats
 from discodso.base.checks import require_number
 from discodso.base.errors import DeclarationError
 from discodso.space.constraints import AboutTokens, Apart, Constraint, Names, Repeat, apart_states, names_of
-from discodso.space.look_ahead import Automaton, Counts, LookAhead, SumLimits
+from discodso.space.look_ahead import Automaton, LookAhead, SumLimits, TokenCounts
 from discodso.space.prefix import Prefix
 from discodso.space.tokens import Grammar, Library
 
@@ -150,7 +150,7 @@ class Together(_OneByOne, sees_values=False):
     """A design has all of the tokens or none: `Together("encoder", "decoder")`."""
 
     def automaton(self, library: Library) -> None:
-        """Each of the tokens is counted, see `Counts.groups`."""
+        """Each of the tokens is counted, see `TokenCounts.groups`."""
 
 
 class AnyOrder(_OneByOne, sees_values=False):
@@ -262,7 +262,7 @@ def _counts_one(rule: Constraint, library: Library) -> bool:
     return isinstance(rule, Together)
 
 
-def _counts(rules: Sequence[Constraint], library: Library, grammar: Grammar) -> Counts:
+def _counts(rules: Sequence[Constraint], library: Library, grammar: Grammar) -> TokenCounts:
     limits: dict[int, tuple[int, int | None]] = {}
     for rule in rules:
         if isinstance(rule, Repeat):
@@ -271,7 +271,9 @@ def _counts(rules: Sequence[Constraint], library: Library, grammar: Grammar) -> 
             highest = min(longest if own is None else own for own in (most, rule.at_most))
             least = max(least, min(rule.at_least, longest + 1))
             limits[k] = least, highest if highest < longest else None
-    return Counts(limits, [library.ids(rule.tokens).tolist() for rule in rules if isinstance(rule, Together)])
+    return TokenCounts(
+        limits, [library.ids(rule.tokens).tolist() for rule in rules if isinstance(rule, Together)]
+    )
 
 
 def automaton_of(rule: Constraint, library: Library) -> Automaton | None:
