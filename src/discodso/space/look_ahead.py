@@ -3,8 +3,8 @@
 A rule about the order or the number of tokens is an automaton: a state, a step for every token, and whether a
 design may end in a state. The product of all of them is walked once, and a table says from which of its states a
 design can still be completed, by length. Of tokens that are counted one by one (`TokenCounts`) and that no rule
-tells apart, only how many have each count is a state. A sum over the values of a design (`SumLimits`) has tables of what
-completions add. So rules that look ahead never run into a wall, nor into each other.
+tells apart, only how many have each count is a state. A sum over the values of a design (`SumLimits`) has tables
+of what completions add. So rules that look ahead never run into a wall, nor into each other.
 """
 
 from __future__ import annotations
