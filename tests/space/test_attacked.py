@@ -97,7 +97,7 @@ def test_a_space_of_integers_and_options_is_exhausted():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: Space(AB, FixedSequence(2)).sample(-1), "count must be an integer >= 0"),
+        (lambda: Space(AB, FixedSequence(2)).sample(-1), "n must be an integer >= 0"),
         (lambda: Space(AB, FixedSequence(2)).count("x"), "max_length must be an integer"),
         (lambda: AnyOrder(["a", "b"]), "one by one"),
     ],

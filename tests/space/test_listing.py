@@ -9,6 +9,7 @@ import pytest
 from discodso import (
     Choice,
     Constraint,
+    DeadEndError,
     DeclarationError,
     EndsWith,
     FixedSequence,
@@ -19,9 +20,11 @@ from discodso import (
     Repeat,
     Space,
     StartsWith,
+    Sum,
     Token,
     Tree,
     UniformArity,
+    Where,
 )
 from discodso.space.enumeration import all_designs
 
@@ -96,3 +99,29 @@ def test_a_description_names_everything():
         assert words in text
     assert text._repr_html_().startswith("<pre>")
     assert "with 2 children" in Space([Token("f", 2), Token("x")], Tree()).describe(0)
+
+
+def test_skeletons_of_sums_have_room_for_some_values():
+    tokens = [Token("a", x=Real(2, 3)), Token("b", x=Real(0, 1))]
+    for space, wanted in (
+        (Space(tokens, OpenSequence(1, 4), [Sum("x", at_least=8)]), 12),
+        (Space(tokens, FixedSequence(4), [Sum("x", at_most=7)]), 15),
+    ):
+        assert space.count() == len(list(space.enumerate())) == wanted
+
+
+def test_trees_are_counted_however_many():
+    tokens = [Token("add", 2), Token("mul", 2), Token("sin", 1), Token("x"), Token("c")]
+    by_size = [0, 2]  # two leaves
+    for size in range(2, 33):
+        splits = sum(by_size[left] * by_size[size - 1 - left] for left in range(1, size - 1))
+        by_size.append(by_size[size - 1] + 2 * splits)
+    assert Space(tokens, Tree(1, 32)).count() == sum(by_size)
+    assert Space(tokens, Tree(1, 32)).count(5) == sum(by_size[:6])
+
+
+def test_a_space_without_designs_is_described_and_says_why():
+    space = Space(LETTERS, FixedSequence(1), [Where(lambda design: False, called="never")])
+    assert "do not meet Where(never)" in space.describe()
+    with pytest.raises(DeadEndError, match=r"only 0 of 2 designs.*Where\(never\)"):
+        space.sample(n=2)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from discodso import (
     AnyOrder,
+    Bounds,
     Choice,
     DeadEndError,
     DeclarationError,
@@ -272,3 +273,83 @@ def test_the_first_value_leaves_room_for_those_that_must_come():
     after = space.start(1).advance(np.array([0]), np.array([8.0]))
     assert space.options(after).high[0, 0] == pytest.approx(3)
     assert math.isclose(space.options(after).low[0, 0], 1)
+
+
+JOBS = [f"j{at}" for at in range(16)]
+ONCE = [Repeat(job, 1, 1) for job in JOBS]
+
+
+@pytest.mark.parametrize(
+    ("count", "others", "words"),
+    [
+        (16, [EndsWith("j0"), Follows("j0", "j1"), Follows("j2", "j1")], "Follows.* and Follows"),
+        (
+            12,
+            [*(Needs(JOBS[i + 1], JOBS[i]) for i in range(0, 12, 2)), EndsWith("j6")],
+            "Needs.* and EndsWith",
+        ),
+    ],
+)
+def test_contradictions_of_many_rules_are_found_and_explained(count, others, words):
+    tokens = [Token(job) for job in JOBS[:count]]
+    with pytest.raises(DeadEndError, match=words) as caught:
+        Space(tokens, FixedSequence(count), [*ONCE[:count], *others])
+    assert str(caught.value).count(" and ") < 6
+
+
+def test_tokens_that_are_alike_make_few_states():
+    names = [f"t{at}" for at in range(30)]
+    space = Space([Token(name) for name in names], OpenSequence(1, 40), [Together(*names)])
+    for design in space.sample(5):
+        assert set(design.tokens) == set(names)
+    tokens = [Token(job) for job in names]
+    order = Space(tokens, FixedSequence(30), [*(Repeat(job, 1, 1) for job in names), Needs("t0", "t1")])
+    assert order.count() == math.factorial(30) // 2
+    assert not order.left_out
+
+
+def test_rules_that_are_too_many_are_left_out_and_said():
+    names = [f"t{at}" for at in range(24)]
+    chains = [Follows(names[at], (*names[at + 1 :], *names[:2])) for at in range(22)]
+    space = Space(
+        [Token(name) for name in names], FixedSequence(24), [*(Repeat(n, 1, 1) for n in names), *chains]
+    )
+    assert len(space.left_out) == 24
+    assert "too many to look ahead" in space.describe(0)
+
+
+class Half(Bounds):
+    def interval(self, prefix):
+        shape = (len(prefix), *prefix.library.low.shape)
+        low, high = (np.broadcast_to(end, shape) for end in (prefix.library.low, prefix.library.high))
+        return low, np.minimum(high, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rules", "bounds"),
+    [
+        (Real(0, 1), [Sum("x", at_least=2.9), Sum("x", at_most=2.5)], {}),
+        (Integer(2, 3), [Sum("x", at_least=6.2, at_most=6.8)], {}),
+        (Integer(2, 2), [Sum("x", at_least=7, at_most=7)], {}),
+        (Real(0, 1), [Sum("x", at_least=2)], {"bounds": Half()}),
+    ],
+)
+def test_sums_out_of_reach_are_refused(kind, rules, bounds):
+    with pytest.raises(DeadEndError, match=r"no design can begin: .*Sum"):
+        Space([Token("a", x=kind)], FixedSequence(3), rules, **bounds)
+
+
+def test_sums_know_bounds_that_do_not_change():
+    tokens = [Token("a", x=Real(0, 1)), Token("b")]
+    space = Space(tokens, FixedSequence(4), [Sum("x", at_least=1.8)], bounds=Half())
+    drawn = sample(space, UniformStepper(space), 50, np.random.default_rng(0))
+    assert drawn.redrawn == 0
+    assert {design.tokens for design in drawn.designs} == {("a",) * 4}
+
+
+def test_sums_are_for_sequences_and_names_come_once():
+    with pytest.raises(DeclarationError, match="Sum is for sequences; in a space of shape Tree use Where"):
+        Space([Token("f", 1), Token("x", range=(0, 1))], Tree(1, 3), [Sum("value", at_most=1)])
+    for rule in (Together, AnyOrder):
+        with pytest.raises(DeclarationError, match="names 'a' more than once"):
+            rule("a", "b", "a")

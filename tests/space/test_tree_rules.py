@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,10 +22,13 @@ from discodso import (
     InversePairs,
     NoNesting,
     Real,
+    Repeat,
     Space,
     Token,
     Tree,
 )
+from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
 from discodso.space.enumeration import all_designs
 
 ARITY = {"f": 2, "g": 1, "h": 2, "x": 0, "y": 0}
@@ -115,6 +119,13 @@ def different():
     return DifferentLeaves(), lambda t: not any(s == n[0] and s in "xy" for n, _, _, _, s in nodes(t) if s)
 
 
+def repeat(own, least, more):
+    def holds(tree):
+        return least <= sum(name in own for name in flat(tree)) <= least + more
+
+    return Repeat(own, least, None if more > 3 else least + more), holds
+
+
 types = st.builds(typed, inner, st.integers(0, 2), some)
 rules = st.one_of(
     types,
@@ -124,14 +135,15 @@ rules = st.one_of(
     st.builds(inverses, st.sampled_from("fgh"), st.sampled_from("fgh")),
     st.builds(apart, st.sampled_from("fgxy"), st.sampled_from("fgxy")),
     st.builds(different),
+    st.builds(repeat, some, st.integers(0, 3), st.one_of(st.integers(0, 2), st.just(LONGEST))),
+    st.builds(repeat, some, st.just(0), st.integers(0, 2)),
 )
 shapes = st.tuples(st.integers(1, LONGEST), st.integers(1, LONGEST)).map(lambda pair: Tree(*sorted(pair)))
 
 
-@settings(max_examples=120, deadline=None)
-@given(types, st.lists(rules, max_size=3), shapes)
-def test_typed_trees_are_exactly_those_that_keep_all_rules(first, others, shape):
-    chosen = [first, *others]
+@settings(max_examples=150, deadline=None)
+@given(st.lists(rules, min_size=1, max_size=4), shapes)
+def test_trees_are_exactly_those_that_keep_all_rules(chosen, shape):
     wanted = {
         tokens
         for tokens, tree in EVERY.items()
@@ -146,8 +158,10 @@ def test_typed_trees_are_exactly_those_that_keep_all_rules(first, others, shape)
     found = all_designs(space, 100_000)
     assert found is not None
     assert {design.tokens for design in found} == wanted
-    for design in space.sample(20):
-        assert design.tokens in wanted
+    assert space.count() == len(wanted)
+    drawn = sample(space, UniformStepper(space), 20, np.random.default_rng(0))
+    assert drawn.redrawn == 0  # there is never a dead end
+    assert {design.tokens for design in drawn.designs} <= wanted
 
 
 def test_a_grammar_of_rules():
@@ -195,3 +209,39 @@ def test_mistakes_in_types_are_refused(rule, words):
 def test_types_need_a_tree():
     with pytest.raises(DeclarationError, match="needs a space of shape Tree"):
         Space([Token("a"), Token("b")], FixedSequence(2), [ChildTypes("a", 0, "b")])
+
+
+NODES = [Token("if", 2), Token("x"), Token("y")]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "shape", "constraints", "words"),
+    [
+        (NODES, Tree(3, 9), [ChildTypes("if", None, ("if", "x")), Repeat("y", 1)], "ChildTypes.* and Repeat"),
+        (
+            NODES,
+            Tree(3, 9),
+            [Repeat("x", at_most=1), Repeat("y", at_most=1), Repeat("if", at_least=2)],
+            "contradict each other",
+        ),
+        (
+            [Token("a", 2), Token("b", 1), Token("c")],
+            Tree(4, 9),
+            [NoNesting(("a", "b"))],
+            "together forbids a, b",
+        ),
+    ],
+)
+def test_contradictions_in_trees_are_refused(tokens, shape, constraints, words):
+    with pytest.raises(DeadEndError, match=f"no design can begin: .*{words}"):
+        Space(tokens, shape, constraints)
+
+
+def test_counts_that_are_too_large_are_left_out_and_said():
+    tokens = [Token("f", 2), Token("g", 1), *(Token(name) for name in "uvwxyz")]
+    many = [Repeat(name, at_least=3, at_most=9) for name in "uvwxyz"]
+    space = Space(tokens, Tree(1, 60), [NoNesting("g"), *many])
+    assert 0 < len(space.left_out) < 6
+    assert "too many to look ahead" in space.describe(0)
+    for design in space.sample(3):
+        assert not space.violations(design)

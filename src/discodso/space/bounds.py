@@ -12,6 +12,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -127,3 +128,27 @@ def _decisions(library: Library) -> Bools:
     """bool[K], tokens that are decisions "x < beta"."""
     single = np.array([len(token.values) == 1 for token in library.tokens])
     return np.asarray(single & (library.arity == 2))
+
+
+class _Watched:
+    """A prefix that knows whether more of it was read than its library and how many rows it has."""
+
+    def __init__(self, prefix: Prefix) -> None:
+        self.prefix, self.read = prefix, False
+
+    def __getattr__(self, name: str) -> Any:
+        self.read |= name not in ("library", "grammar")
+        return getattr(self.prefix, name)
+
+    def __len__(self) -> int:
+        return len(self.prefix)
+
+
+def static_interval(bounds: Bounds, start: Prefix) -> tuple[Floats, Floats] | None:
+    """The interval that bounds give to every prefix, if they look at none; else None."""
+    watched: Any = _Watched(start)
+    try:
+        found = bounds.interval(watched)
+    except Exception:  # whoever asks with a true prefix will see it
+        return None
+    return None if watched.read else found

@@ -160,7 +160,7 @@ _LARGEST_TABLE = 400 * 10**6  # bytes
 
 
 @lru_cache(maxsize=64)
-def _completion_table(
+def completion_table(
     grammar: Grammar, family: tuple[bool, ...], least: int, most: int | None
 ) -> tuple[Bools, Ints]:
     """Which kinds of token leave a prefix that can still be completed, by dynamic programming.
@@ -212,7 +212,7 @@ def _completion_table(
 
 def _completable(prefix: Prefix, family: tuple[bool, ...], least: int, most: int | None, used: Any) -> Bools:
     """bool[B, K], tokens after which a design can be completed that has used[B] of the family so far."""
-    allowed, kind = _completion_table(prefix.grammar, family, least, most)
+    allowed, kind = completion_table(prefix.grammar, family, least, most)
     # What lies beyond the table is as its last entry.
     slots = np.minimum(prefix.open_slots, allowed.shape[1] - 1)
     possible: Bools = allowed[prefix.position, slots, np.minimum(used, allowed.shape[2] - 1)][:, kind]

@@ -15,9 +15,10 @@ from discodso.base.checks import require_integer
 from discodso.base.errors import DeadEndError, DeclarationError
 from discodso.space.look_ahead import LookAhead
 from discodso.space.prefix import Prefix
-from discodso.space.sequence_rules import automaton_of, look_ahead_of
+from discodso.space.sequence_rules import Sum, is_known, look_ahead_of
 from discodso.space.space import Space
 from discodso.space.tokens import FixedSequence
+from discodso.space.tree_rules import tree_tables
 from discodso.space.values import Choice, Integer
 
 _AT_ONCE = 500  # prefixes
@@ -81,11 +82,15 @@ def count(space: Space, max_length: int | None = None) -> int:
     """
     if max_length is not None:
         require_integer("max_length", max_length, 0)
-    library, grammar = space.library, space.grammar
-    if grammar.chain and all(automaton_of(rule, library) is not None for rule in space.constraints):
-        product = look_ahead_of(space.constraints, library, grammar)
-        if product is not None:
+    library, grammar, rules = space.library, space.grammar, space.constraints
+    if grammar.chain and not any(isinstance(rule, Sum) or not is_known(rule, library) for rule in rules):
+        product = look_ahead_of(rules, library, grammar)
+        if product is not None and len(product.covers) == len(rules):
             return _accepted(product, grammar.max_positions if max_length is None else max_length)
+    if not grammar.chain and (trees := tree_tables(library, grammar, rules)) is not None:
+        longest = grammar.max_positions if max_length is None else max_length
+        if (number := trees.count(longest)) is not None:
+            return number
     found = sum(1 for _ in islice(skeletons(space, max_length), _LISTED + 1))
     if found > _LISTED:
         what = f"more than {_LISTED} skeletons are too many to count one by one"
@@ -141,6 +146,12 @@ def describe(space: Space, examples: int = 3) -> Description:
     rules = [rule.name for rule in (*space.constraints, *space.priors)]
     rules += [] if type(space.bounds).__name__ == "FixedRanges" else [space.bounds.name]
     lines += ["", "rules", *(f"  {name}" for name in rules)] if rules else []
-    drawn = space.sample(examples) if examples else ()
-    lines += ["", "random designs", *(f"  {space.render(design)}" for design in drawn)] if examples else []
+    if left_out := [f"  {rule.name}" for rule in space.left_out]:
+        lines += ["", "too many to look ahead with the others: designs may be drawn again", *left_out]
+    if examples:
+        try:
+            drawn = [space.render(design) for design in space.sample(examples)]
+        except DeadEndError as error:
+            drawn = [str(error)]
+        lines += ["", "random designs", *(f"  {line}" for line in drawn)]
     return Description("\n".join(lines))

@@ -2,14 +2,15 @@
 
 A rule about the order or the number of tokens is an automaton: a state, a step for every token, and whether a
 design may end in a state. The product of all of them is walked once, and a table says from which of its states a
-design can still be completed, by length. A sum over the values of a design (`SumLimits`) has tables of the least
-and the most that any completion adds. So rules that look ahead never run into a wall, nor into each other.
+design can still be completed, by length. Of tokens that are counted one by one (`TokenCounts`) and that no rule
+tells apart, only how many have each count is a state. A sum over the values of a design (`SumLimits`) has tables
+of what completions add. So rules that look ahead never run into a wall, nor into each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +21,11 @@ from discodso.space import _kernels
 from discodso.space.prefix import Prefix
 from discodso.space.tokens import Grammar, Library
 
-_MOST_STATES = 20_000
+_MOST_STATES = 200_000
+_MOST_CELLS = 200_000_000  # of tables, and steps to make them
+_AT_ONCE = 4_096  # states
+_MOST_STEPS = 100_000  # to find intervals of sums
+_MOST_INTERVALS = 16
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,48 @@ class Automaton:
         after = self.step(state, end)
         return after is not None and self.final(after)
 
+    def table(self, library: Library) -> tuple[Ints, Bools]:
+        """following[S, K], -1 where a token may not stand, and whether a design may end, bool[S]."""
+        waiting, rows = [self.start], list[list[int]]()
+        numbers = {self.start: 0}
+        for state in waiting:
+            rows.append([-1] * len(library))
+            for token in range(len(library)):
+                after = self.step(state, token) if token != library.end else None
+                if after is not None:
+                    if after not in numbers:
+                        numbers[after] = len(waiting)
+                        waiting.append(after)
+                    rows[-1][token] = numbers[after]
+        return np.array(rows), np.array([self.ends(state, library.end) for state in waiting])
+
+
+@dataclass(frozen=True)
+class TokenCounts:
+    """How often single tokens occur.
+
+    Attributes:
+        limits: by token, least and most; None for no upper limit.
+        groups: tokens of which a design has all or none.
+    """
+
+    limits: Mapping[int, tuple[int, int | None]] = field(default_factory=dict)
+    groups: Sequence[Sequence[int]] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.limits or self.groups)
+
+    def tables(self, library: Library) -> dict[int, tuple[Ints, Bools]]:
+        """The automaton of each token that is counted."""
+        found = {}
+        for token in sorted({*self.limits, *(k for group in self.groups for k in group)}):
+            least, most = self.limits.get(token, (0, None))
+            states = np.arange((max(least, 1) if most is None else most) + 1)
+            following = np.repeat(states[:, None], len(library), axis=1)
+            following[:, token] = np.append(states[1:], states[-1] if most is None else -1)
+            found[token] = following, states >= least
+        return found
+
 
 @dataclass(frozen=True)
 class SumLimits:
@@ -55,6 +102,7 @@ class SumLimits:
         slot: int[K], which of its values counts for each token, -1 for none.
         low, high: float[K], what a token adds at least and at most.
         at_least, at_most: of the sum.
+        whole: whether all that is added are integers.
     """
 
     slot: Ints
@@ -62,12 +110,30 @@ class SumLimits:
     high: Floats
     at_least: float
     at_most: float
+    whole: bool = False
 
     @property
     def slack(self) -> float:
         """For the rounding of sums."""
         finite = [abs(end) for end in (self.at_least, self.at_most) if np.isfinite(end)]
         return 1e-9 * (1 + max(finite, default=0.0))
+
+    def settled(self) -> SumLimits:
+        """Sums of integers have limits that are integers."""
+        if not self.whole:
+            return self
+        least, most = np.ceil(self.at_least - self.slack), np.floor(self.at_most + self.slack)
+        return replace(self, at_least=float(least), at_most=float(most))
+
+    @staticmethod
+    def joined(all_limits: Sequence[SumLimits]) -> tuple[SumLimits, ...]:
+        """Limits on the same sum as one."""
+        found: dict[bytes, SumLimits] = {}
+        for own in all_limits:
+            old = found.setdefault(own.slot.tobytes(), own)
+            least, most = max(own.at_least, old.at_least), min(own.at_most, old.at_most)
+            found[own.slot.tobytes()] = replace(own, at_least=least, at_most=most)
+        return tuple(own.settled() for own in found.values())
 
 
 @dataclass(frozen=True)
@@ -78,6 +144,8 @@ class LookAhead:
         following: int[S, K], the next state, -1 where a token may not stand.
         final: bool[S].
         sums: limits on sums.
+        covers: the rules that it looks at.
+        parts: the R automata, by which states are found where tokens are alike; else None.
     """
 
     library: Library
@@ -85,33 +153,51 @@ class LookAhead:
     following: Ints
     final: Bools
     sums: tuple[SumLimits, ...] = ()
+    covers: tuple[Any, ...] = ()
+    parts: _Parts | None = None
 
     @classmethod
     def of(
-        cls, library: Library, grammar: Grammar, automata: Sequence[Automaton], sums: Sequence[SumLimits] = ()
+        cls,
+        library: Library,
+        grammar: Grammar,
+        automata: Sequence[Automaton],
+        sums: Sequence[SumLimits] = (),
+        counts: TokenCounts | None = None,
     ) -> LookAhead | None:
         """The product; None if it has too many states."""
-        numbers: dict[tuple[Any, ...], int] = {tuple(own.start for own in automata): 0}
-        waiting = list(numbers)
-        rows: list[list[int]] = []
-        while len(rows) < len(waiting):
-            state, row = waiting[len(rows)], [-1] * len(library)
-            for token in range(len(library)):
-                if token == library.end:
-                    continue
-                found = tuple(own.step(part, token) for own, part in zip(automata, state, strict=True))
-                if any(part is None for part in found):
-                    continue
-                if found not in numbers:
-                    numbers[found] = len(numbers)
-                    waiting.append(found)
-                row[token] = numbers[found]
-            rows.append(row)
-            if len(numbers) > _MOST_STATES:
-                return None
-        pairs = [list(zip(automata, state, strict=True)) for state in waiting]
-        final = [all(own.ends(part, library.end) for own, part in parts) for parts in pairs]
-        return cls(library, grammar, np.array(rows, np.int64), np.array(final), tuple(sums))
+        counts, limits = counts or TokenCounts(), SumLimits.joined(sums)
+        parts = _Parts.of(library, [own.table(library) for own in automata], counts, limits)
+        if parts is None:
+            return None
+        width, tokens = len(parts.first), len(library)
+        cells = _MOST_CELLS // 16 if limits else _MOST_CELLS
+        most = min(_MOST_STATES, cells // (grammar.max_positions + 1), _MOST_CELLS // (tokens * width + 1))
+        numbers = {0: 0}
+        waiting, rows = [np.zeros((1, width), np.int64)], list[Ints]()
+        for digits in waiting:
+            for at in range(0, len(digits), _AT_ONCE):
+                after, codes = parts.step(digits[at : at + _AT_ONCE])
+                found, first, back = np.unique(codes, return_index=True, return_inverse=True)
+                fresh = [
+                    place for place, code in enumerate(found.tolist()) if code not in numbers and code >= 0
+                ]
+                numbers.update({int(found[place]): len(numbers) + new for new, place in enumerate(fresh)})
+                row, token = np.divmod(first[fresh], tokens)
+                if fresh:
+                    waiting.append(after[row, :, token])
+                known = np.array([numbers.get(code, -1) for code in found.tolist()])
+                rows.append(known[back.reshape(codes.shape)])
+                if len(numbers) > most:
+                    return None
+        final = parts.ends(np.concatenate(waiting))
+        plain = None if parts.distinct else replace(parts, numbers=numbers)
+        return cls(library, grammar, np.concatenate(rows), final, limits, parts=plain)
+
+    @property
+    def states(self) -> int:
+        """S."""
+        return len(self.final)
 
     @property
     def lengths(self) -> tuple[int, int]:
@@ -135,36 +221,45 @@ class LookAhead:
         """bool[S, K], a row of a table at the state after each token, False where it may not stand."""
         return (self.following >= 0) & table[self.following]
 
-    def states(self, prefix: Prefix) -> Ints:
-        """int[B], the state of each prefix; -1 where a token has broken a rule."""
-        states = np.zeros(len(prefix), np.int64)
-        _kernels.run_automaton(prefix.traversals.tokens, prefix.rows, prefix.position, self.following, states)
-        return states
+    def _states(self, prefix: Prefix) -> tuple[Ints, Ints]:
+        """int[B], the state of each prefix, -1 where a rule is broken, and int[B, K], those that follow."""
+        if self.parts is not None:
+            return self.parts.states(prefix)
+        states = _walk(prefix, self.following)
+        return states, self.following[states]
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """bool[B, K], tokens after which no completion keeps all rules."""
-        states, count = self.states(prefix), prefix.position
+        (states, after), count = self._states(prefix), prefix.position
         least, most = self.lengths
         allowed = np.zeros((len(prefix), len(self.library)), np.bool_)
         if count < most:
-            allowed = self._after(self.completable[count + 1])[states]
+            allowed = (after >= 0) & self.completable[count + 1][after]
         if self.library.end is not None:
             allowed[:, self.library.end] = self.final[states] & (count >= least)
         allowed[states < 0] = False
         for own, limits in enumerate(self.sums):
-            low, high = self._room(own, prefix, states)
             # What a token adds, and a completion after it, must be able to meet the limits.
-            allowed &= (limits.low <= high + limits.slack) & (limits.high >= low - limits.slack)
+            allowed &= self._fits(limits, *self._room(own, prefix, after)).any(axis=-1)
+            allowed &= limits.at_least <= limits.at_most + limits.slack
         return ~allowed
+
+    def _fits(self, limits: SumLimits, low: Floats, high: Floats) -> Bools:
+        """bool[B, K, M], whether a token can add something between low and high [B, K, M]."""
+        return (limits.low[:, None] <= high + limits.slack) & (limits.high[:, None] >= low - limits.slack)
 
     def limits(self, prefix: Prefix, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """low and high of the values of the next token, [B, K, V], narrowed by the sums."""
-        states = self.states(prefix)
+        _, after = self._states(prefix)
         low, high = low.copy(), high.copy()
         for own, limits in enumerate(self.sums):
             tokens = np.flatnonzero(limits.slot >= 0)
             slots = limits.slot[tokens]
-            least, most = (room[:, tokens] for room in self._room(own, prefix, states))
+            lowest, highest = self._room(own, prefix, after)
+            fits = self._fits(limits, lowest, highest)
+            fits |= ~fits.any(axis=-1, keepdims=True)  # such tokens are forbidden
+            least = np.where(fits, lowest, np.inf).min(axis=-1)[:, tokens]
+            most = np.where(fits, highest, -np.inf).max(axis=-1)[:, tokens]
             # Rounding must not empty an interval that the mask has let through; all of it is less than the slack.
             rounding = limits.slack / (2 * self.grammar.max_positions)
             lower = np.minimum(high[:, tokens, slots], most + rounding)
@@ -173,28 +268,65 @@ class LookAhead:
             low[:, tokens, slots] = np.minimum(higher, limits.high[tokens] - rounding)
         return low, high
 
-    def _room(self, own: int, prefix: Prefix, states: Ints) -> tuple[Floats, Floats]:
-        """float[B, K] each: between which numbers the next token must add to a sum."""
+    def _room(self, own: int, prefix: Prefix, after: Ints) -> tuple[Floats, Floats]:
+        """float[B, K, M] each: between which numbers the next token must add to a sum, for each interval that
+        completions add. Values that are left open, NaN, may be any."""
         limits, count = self.sums[own], prefix.position
-        used = np.nan_to_num(prefix.values_in(limits.slot)).sum(axis=1)
+        values, carries = prefix.values_in(limits.slot), limits.slot[prefix.tokens] >= 0
+        used_least, used_most = (
+            np.where(carries, np.where(np.isnan(values), ends[prefix.tokens], values), 0.0).sum(axis=1)
+            for ends in (limits.low, limits.high)
+        )
         least, most = self._sum_tables[own]
         _, longest = self.lengths
-        after = np.where(self.following >= 0, self.following, 0)[states]
-        rest = (np.zeros(after.shape),) * 2
         if count < longest:
             rest = least[count + 1][after], most[count + 1][after]
+        else:
+            rest = (np.zeros((*after.shape, 1)),) * 2
         if self.library.end is not None:
             for part in rest:
                 part[:, self.library.end] = 0.0
         with np.errstate(invalid="ignore"):  # where there is no completion nothing is allowed anyway
-            return limits.at_least - used[:, None] - rest[1], limits.at_most - used[:, None] - rest[0]
+            return (
+                limits.at_least - used_most[:, None, None] - rest[1],
+                limits.at_most - used_least[:, None, None] - rest[0],
+            )
 
     @cached_property
     def _sum_tables(self) -> list[tuple[Floats, Floats]]:
-        """For each sum float[T + 1, S] twice: what completions add at least and at most."""
-        return [
-            (self._sums(own.low, np.min, np.inf), self._sums(own.high, np.max, -np.inf)) for own in self.sums
-        ]
+        """For each sum float[T + 1, S, M] twice: what completions add at least and at most, in M intervals."""
+        found = []
+        steps = self.following.size * self.lengths[1]
+        for own in self.sums:
+            if np.isfinite(own.at_least) and np.isfinite(own.at_most) and steps <= _MOST_STEPS:
+                found.append(self._intervals(own))
+            else:
+                ends = self._sums(own.low, np.min, np.inf), self._sums(own.high, np.max, -np.inf)
+                found.append((ends[0][..., None], ends[1][..., None]))
+        return found
+
+    def _intervals(self, limits: SumLimits) -> tuple[Floats, Floats]:
+        """The numbers that completions add, as intervals: exact for real numbers, or for integers, alone."""
+        least, most = self.lengths
+        table = [[list[tuple[float, float]]() for _ in self.final] for _ in range(most + 1)]
+        gap = 1.0 if limits.whole else 0.0
+        ends = list(zip(limits.low.tolist(), limits.high.tolist(), strict=True))
+        following = self.following.tolist()
+        for count in reversed(range(most + 1)):
+            for state, final in enumerate(self.final.tolist()):
+                found = [(0.0, 0.0)] if final and count >= least else []
+                for after, (low, high) in zip(following[state], ends, strict=True):
+                    if after >= 0 and count < most and low <= high:
+                        found += [(low + a, high + b) for a, b in table[count + 1][after]]
+                table[count][state] = _merged(found, gap)
+        width = max(1, *(len(own) for row in table for own in row))
+        shape = most + 1, len(self.final), width
+        tables = np.full(shape, np.inf), np.full(shape, -np.inf)
+        for count, row in enumerate(table):
+            for state, own in enumerate(row):
+                for at, pair in enumerate(own):
+                    tables[0][count, state, at], tables[1][count, state, at] = pair
+        return tables
 
     def _sums(self, adds: Floats, best: Callable[..., Any], nothing: float) -> Floats:
         least, most = self.lengths
@@ -209,3 +341,129 @@ class LookAhead:
                 ends = np.where(self.final, 0.0, nothing)
                 table[count] = best(np.stack((table[count], ends)), axis=0)
         return table
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """R automata side by side: the state of all is their digits. Counts of tokens that are alike have weights such
+    that the code of a state says only how many of them have each count.
+
+    Attributes:
+        tables: int[R states, K], those of all automata below each other.
+        first: int[R], where that of each begins.
+        weights: int[R states], which add up to the code.
+        final: bool[R states].
+        groups: automata of which all or none have left their first state when a design ends.
+        end: the end token, which is no step.
+        distinct: whether no tokens are alike.
+        numbers: of the states of the product, by their codes.
+    """
+
+    tables: Ints
+    first: Ints
+    weights: Ints
+    final: Bools
+    groups: tuple[Ints, ...]
+    end: int | None
+    distinct: bool
+    numbers: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        library: Library,
+        ordinary: Sequence[tuple[Ints, Bools]],
+        counts: TokenCounts,
+        sums: Sequence[SumLimits],
+    ) -> _Parts | None:
+        """None if codes become too large."""
+        counted = counts.tables(library)
+        alike: dict[Any, list[int]] = {}
+        for k, (table, final) in counted.items():
+            own = [part[:, k].tobytes() for part, _ in ordinary]
+            own += [np.array([s.slot[k] >= 0, s.low[k], s.high[k]]).tobytes() for s in sums]
+            groups = tuple(k in group for group in counts.groups)
+            key = tuple(own), groups, table[:, k].tobytes(), final.tobytes()
+            alike.setdefault(key, []).append(k)
+        weights, unit, distinct = list[list[int]](), 1, True
+        for table, _ in ordinary:
+            weights.append([unit * state for state in range(len(table))])
+            unit *= len(table)
+        of_token = dict[int, list[int]]()
+        for tokens in alike.values():
+            top = len(counted[tokens[0]][0]) - 1
+            together = len(tokens) > 1 and (len(tokens) + 1) ** top < (top + 1) ** len(tokens)
+            for k in tokens:
+                of_token[k] = [
+                    0,
+                    *(unit * ((len(tokens) + 1) ** at if together else at + 1) for at in range(top)),
+                ]
+                unit *= 1 if together else top + 1
+            unit *= (len(tokens) + 1) ** top if together else 1
+            distinct &= not together
+        if unit >= 2**62:
+            return None
+        parts = [*ordinary, *counted.values()]
+        weights += [of_token[k] for k in counted]
+        place = {k: len(ordinary) + at for at, k in enumerate(counted)}
+        first = np.cumsum([0, *(len(table) for table, _ in parts)])[:-1]
+        none: Ints = np.empty((0, len(library)), np.int64)
+        no_end: Bools = np.empty(0, np.bool_)
+        return cls(
+            np.concatenate([none, *(table for table, _ in parts)]),
+            first,
+            np.array([weight for own in weights for weight in own], np.int64),
+            np.concatenate([no_end, *(final for _, final in parts)]),
+            tuple(np.array([place[k] for k in group]) for group in counts.groups),
+            library.end,
+            distinct,
+        )
+
+    def step(self, digits: Ints) -> tuple[Ints, Ints]:
+        """digits[N, R, K] after each token, and codes[N, K], -1 where it may not stand."""
+        after = self.tables[self.first + digits]
+        codes = self.weights[self.first[:, None] + np.maximum(after, 0)].sum(axis=1)
+        codes[(after < 0).any(axis=1)] = -1
+        if self.end is not None:
+            codes[:, self.end] = -1
+        return after, codes
+
+    def ends(self, digits: Ints) -> Bools:
+        """bool[N], whether a design may end."""
+        good = self.final[self.first + digits].all(axis=1)
+        for group in self.groups:
+            seen = digits[:, group] > 0
+            good &= seen.all(axis=1) | ~seen.any(axis=1)
+        return np.asarray(good)
+
+    def states(self, prefix: Prefix) -> tuple[Ints, Ints]:
+        """See `LookAhead._states`."""
+        last = np.append(self.first[1:], len(self.tables))
+        parts = [self.tables[a:b] for a, b in zip(self.first, last, strict=True)]
+        digits = np.stack([_walk(prefix, part) for part in parts], axis=1)
+        good: Bools = np.asarray((digits >= 0).all(axis=1))
+        digits[~good] = 0
+        own, after = self.weights[self.first + digits].sum(axis=1), self.step(digits)[1]
+        number = np.vectorize(lambda code: self.numbers.get(code, -1), otypes=[np.int64])
+        return np.where(good, number(own), -1), np.where(good[:, None], number(after), -1)
+
+
+def _walk(prefix: Prefix, following: Ints) -> Ints:
+    """int[B], the state of an automaton after each prefix; -1 where a token has broken it."""
+    states = np.zeros(len(prefix), np.int64)
+    _kernels.run_automaton(prefix.traversals.tokens, prefix.rows, prefix.position, following, states)
+    return states
+
+
+def _merged(intervals: list[tuple[float, float]], gap: float) -> list[tuple[float, float]]:
+    """Disjoint intervals in order; those that lie nearest are joined where there are too many."""
+    found: list[tuple[float, float]] = []
+    for low, high in sorted(intervals):
+        if found and low <= found[-1][1] + gap * (1 + 1e-9):
+            found[-1] = found[-1][0], max(found[-1][1], high)
+        else:
+            found.append((low, high))
+    while len(found) > _MOST_INTERVALS:
+        at = min(range(1, len(found)), key=lambda at: found[at][0] - found[at - 1][1])
+        found[at - 1 : at + 1] = [(found[at - 1][0], found[at][1])]
+    return found

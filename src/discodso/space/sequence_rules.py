@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 import numpy as np
 
-from discodso.base.arrays import Bools
+from discodso.base.arrays import Bools, Floats
 from discodso.base.checks import require_number
 from discodso.base.errors import DeclarationError
 from discodso.space.constraints import AboutTokens, Apart, Constraint, Names, Repeat, apart_states, names_of
-from discodso.space.look_ahead import Automaton, LookAhead, SumLimits
+from discodso.space.look_ahead import Automaton, LookAhead, SumLimits, TokenCounts
 from discodso.space.prefix import Prefix
 from discodso.space.tokens import Grammar, Library
 
@@ -30,8 +30,8 @@ class _LooksAhead(AboutTokens):
         """See `Rule.check`."""
         super().check(library, grammar)
         if not grammar.chain:
-            what = f"{type(self).__name__} is for sequences"
-            raise DeclarationError(f"{what}; in a space of shape Tree use ChildTypes or Repeat")
+            name, other = type(self).__name__, "Where" if isinstance(self, Sum) else "ChildTypes or Repeat"
+            raise DeclarationError(f"{name} is for sequences; in a space of shape Tree use {other}")
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""
@@ -53,8 +53,8 @@ class SequenceRule(_LooksAhead):
     """A constraint on the order of tokens in a sequence, given by an automaton."""
 
     @abstractmethod
-    def automaton(self, library: Library) -> Automaton:
-        """The rule as states and steps."""
+    def automaton(self, library: Library) -> Automaton | None:
+        """The rule as states and steps; None if it is one of counts."""
 
     def check(self, library: Library, grammar: Grammar) -> None:
         """See `Rule.check`."""
@@ -140,16 +140,17 @@ class _OneByOne(SequenceRule):
             how = f"{rule}('a', 'b'), or {rule}(*tokens)"
             raise DeclarationError(f"{rule} takes its tokens one by one: {how}")
         object.__setattr__(self, "tokens", names_of(tokens))
+        if twice := sorted({name for name in tokens if tokens.count(name) > 1}):
+            raise DeclarationError(
+                f"{type(self).__name__} names {', '.join(map(repr, twice))} more than once"
+            )
 
 
 class Together(_OneByOne, sees_values=False):
     """A design has all of the tokens or none: `Together("encoder", "decoder")`."""
 
-    def automaton(self, library: Library) -> Automaton:
-        """The state has those that came."""
-        places = {int(k): 1 << at for at, k in enumerate(library.ids(self.tokens))}
-        every = (1 << len(places)) - 1
-        return Automaton(0, lambda s, k: s | places.get(k, 0), lambda s: s in (0, every))
+    def automaton(self, library: Library) -> None:
+        """Each of the tokens is counted, see `TokenCounts.groups`."""
 
 
 class AnyOrder(_OneByOne, sees_values=False):
@@ -171,8 +172,9 @@ class AnyOrder(_OneByOne, sees_values=False):
 class Sum(_LooksAhead):
     """The sum of a value over the whole design lies between two limits: `Sum("thickness", at_most=800)`.
 
-    Values are bounded so that what must still come has room. With both limits some sums between them may be out of
-    reach, such as 2.5 for integers: a design that runs into such a gap is drawn again.
+    For sequences. Values are bounded so that what must still come has room; limits on the same sum are joined.
+    With both limits a value may run into a gap between sums that can be reached, and so may sums over different
+    values or tokens that need each other's room: such designs are drawn again.
 
     Args:
         value: its name; "value" for numbers that have none.
@@ -206,23 +208,72 @@ class Sum(_LooksAhead):
         if (self.sum_limits(library).slot < 0).all() and self.value not in library.dropped:
             raise DeclarationError(f"no token carries a number called {self.value!r}")
 
-    def sum_limits(self, library: Library) -> SumLimits:
-        """The rule as numbers."""
+    def sum_limits(self, library: Library, ends: tuple[Floats, Floats] | None = None) -> SumLimits:
+        """The rule as numbers; `ends` are narrower ranges, of shape [K, V]."""
+        lowest, highest = ends or (library.wide(library.low), library.wide(library.high))
         slot = np.full(len(library), -1, np.int64)
         low, high = np.zeros(len(library)), np.zeros(len(library))
         for column in library.columns:
             wanted = not self.tokens or library.names[column.token] in self.tokens
             if column.name == self.value and wanted and library.numeric[column.token, column.slot]:
                 slot[column.token] = column.slot
-                low[column.token], high[column.token] = column.value.low, column.value.high
-        return SumLimits(slot, low, high, self.at_least, self.at_most)
+                at = column.token, column.slot
+                low[column.token], high[column.token] = lowest[at], highest[at]
+        whole = library.integer[np.arange(len(library)), slot][slot >= 0].all()
+        return SumLimits(slot, low, high, self.at_least, self.at_most, bool(whole))
 
 
-def look_ahead_of(rules: Sequence[Constraint], library: Library, grammar: Grammar) -> LookAhead | None:
-    """All rules on tokens and sums of a sequence together; None if they have too many states."""
-    automata = [found for rule in rules if (found := automaton_of(rule, library)) is not None]
-    sums = [rule.sum_limits(library) for rule in rules if isinstance(rule, Sum)]
-    return LookAhead.of(library, grammar, automata, sums)
+def look_ahead_of(
+    rules: Sequence[Constraint],
+    library: Library,
+    grammar: Grammar,
+    ends: tuple[Floats, Floats] | None = None,
+) -> LookAhead | None:
+    """All rules on tokens and sums of a sequence together. Where they have too many states, without the counts of
+    single tokens, or else only the sums; None if there are none.
+
+    Args:
+        rules: of the space.
+        library, grammar: its tokens and shape.
+        ends: float[K, V] twice, ranges of values that are narrower than those declared.
+    """
+    sums = [rule for rule in rules if isinstance(rule, Sum)]
+    limits = [rule.sum_limits(library, ends) for rule in sums]
+    counted = [rule for rule in rules if _counts_one(rule, library)]
+    others = [rule for rule in rules if automaton_of(rule, library) and not _counts_one(rule, library)]
+    tries: list[tuple[list[Constraint], list[Constraint]]] = [(counted, others), ([], others), ([], [])]
+    for some, ordered in tries:
+        automata = [own for rule in ordered if (own := automaton_of(rule, library))]
+        found = LookAhead.of(library, grammar, automata, limits, _counts(some, library, grammar))
+        if found is not None and (some or ordered or sums or not rules):
+            return replace(found, covers=(*some, *ordered, *sums))
+    return None
+
+
+def is_known(rule: Constraint, library: Library) -> bool:
+    """Whether a rule can look ahead together with others in a sequence."""
+    return isinstance(rule, (Sum, Together)) or automaton_of(rule, library) is not None
+
+
+def _counts_one(rule: Constraint, library: Library) -> bool:
+    """Whether a rule counts single tokens."""
+    if isinstance(rule, Repeat):
+        return len(set(rule.tokens)) == 1 and library.end not in library.ids(rule.tokens)
+    return isinstance(rule, Together)
+
+
+def _counts(rules: Sequence[Constraint], library: Library, grammar: Grammar) -> TokenCounts:
+    limits: dict[int, tuple[int, int | None]] = {}
+    for rule in rules:
+        if isinstance(rule, Repeat):
+            k, longest = int(library.ids(rule.tokens)[0]), grammar.max_positions
+            least, most = limits.get(k, (0, None))
+            highest = min(longest if own is None else own for own in (most, rule.at_most))
+            least = max(least, min(rule.at_least, longest + 1))
+            limits[k] = least, highest if highest < longest else None
+    return TokenCounts(
+        limits, [library.ids(rule.tokens).tolist() for rule in rules if isinstance(rule, Together)]
+    )
 
 
 def automaton_of(rule: Constraint, library: Library) -> Automaton | None:

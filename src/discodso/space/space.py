@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from importlib import import_module
@@ -14,17 +15,18 @@ import numpy as np
 from discodso.base.arrays import Bools, Floats, Ints
 from discodso.base.checks import require, require_integer
 from discodso.base.errors import DeadEndError, DeclarationError, DiscodsoError, InvalidDesignError
-from discodso.space.bounds import Bounds, FixedRanges
+from discodso.space.bounds import Bounds, FixedRanges, static_interval
 from discodso.space.constraints import Constraint, Length, Prior, Rule, Where
 from discodso.space.design import Design, DesignBatch, format_token, nested
 from discodso.space.look_ahead import LookAhead
 from discodso.space.prefix import Prefix
-from discodso.space.sequence_rules import Sum, automaton_of, look_ahead_of
+from discodso.space.sequence_rules import Sum, is_known, look_ahead_of
 from discodso.space.tokens import Grammar, Library, Shape, Token, library_for
-from discodso.space.tree_rules import ChildTypes, TreeLookAhead, tree_rule_of
+from discodso.space.tree_rules import TreeLookAhead
 from discodso.space.values import Choice
 
 _ATTEMPTS = 200  # to draw random designs again
+_EXPLAINED = 500_000  # states of look aheads that are made to explain a contradiction
 
 
 @dataclass(frozen=True)
@@ -146,27 +148,39 @@ class Space:
 
     @cached_property
     def _look_ahead(self) -> LookAhead | TreeLookAhead | None:
-        """All rules on the order and number of tokens in a sequence together, or on parents and siblings in a tree
-        with typed children; None where there is none, or where they have too many states."""
+        """The rules that look ahead together; None where none leads into a dead end, or where they have too many
+        states."""
         library, grammar, rules = self.library, self.grammar, self.constraints
-        if grammar.chain:
-            return look_ahead_of(rules, library, grammar) if any(map(self._looks_ahead, rules)) else None
-        if not any(isinstance(rule, ChildTypes) for rule in rules):
-            return None
-        contexts = [found for rule in rules if (found := tree_rule_of(rule, library)) is not None]
-        tree = TreeLookAhead(library, grammar, contexts)
-        return tree if tree.complete else None
+        if not grammar.chain:
+            return TreeLookAhead.of(library, grammar, rules)
+        known = any(is_known(rule, library) for rule in rules)
+        return look_ahead_of(rules, library, grammar, self._static_ends) if known else None
 
-    def _looks_ahead(self, rule: Constraint) -> bool:
-        """Whether a rule can look ahead together with others."""
-        of = automaton_of if self.grammar.chain else tree_rule_of
-        return isinstance(rule, Sum) or of(rule, self.library) is not None
+    @cached_property
+    def _static_ends(self) -> tuple[Floats, Floats] | None:
+        """float[K, V] twice, the interval of each value where it does not depend on the prefix; else None."""
+        if self.has_fixed_ranges or not any(isinstance(rule, Sum) for rule in self.constraints):
+            return None
+        found = static_interval(self.bounds, self.start(1))
+        if found is None:
+            return None
+        low, high = self._within_ranges(*found)
+        return self.library.wide(low[0]), self.library.wide(high[0])
+
+    @property
+    def left_out(self) -> tuple[Constraint, ...]:
+        """Rules that would look ahead with others, were these not too many: a design that runs into a wall because
+        of them is drawn again."""
+        if self._look_ahead is None and not self.grammar.chain:
+            return ()
+        return tuple(rule for rule in self._stepwise if type(rule).__module__.startswith("discodso.space."))
 
     @cached_property
     def _stepwise(self) -> tuple[Constraint, ...]:
         """Constraints that are asked at every step: those that do not look ahead together."""
-        alone = [rule for rule in self.constraints if not isinstance(rule, Where)]
-        return tuple(rule for rule in alone if self._look_ahead is None or not self._looks_ahead(rule))
+        together = () if self._look_ahead is None else self._look_ahead.covers
+        known = {id(rule) for rule in together}
+        return tuple(r for r in self.constraints if not isinstance(r, Where) and id(r) not in known)
 
     def start(self, size: int) -> Prefix:
         """The empty prefix of `size` designs."""
@@ -280,19 +294,35 @@ class Space:
 
     def _explain_start(self, start: Prefix) -> str:
         """Why no design can begin: what each rule forbids, or the fewest rules that contradict each other."""
-        alone = any(forbidden[0].all() for _, forbidden in self._forbidden_by_rule(start))
-        if alone or self._look_ahead is None:
+        found = self._forbidden_by_rule(start)
+        if self._look_ahead is None or any(forbidden[0].all() for _, forbidden in found[:-1]):
             return self._explain_dead_end(start, 0)
-        needed = list(self.constraints)
-        for rule in self.constraints:
-            others = [other for other in needed if other is not rule]
-            try:
-                replace(self, constraints=others)
-            except DeadEndError:
-                needed = others
+        needed: list[Rule] = [*self.constraints]
+        if not isinstance(self.bounds, FixedRanges):
+            needed.append(self.bounds)
+        tries = _EXPLAINED // self._look_ahead.states
+        size = len(needed)
+        while size := size // 2:  # leave out many at once while that goes
+            for first in reversed(range(0, len(needed), size)):
+                others = needed[:first] + needed[first + size :]
+                tries -= 1
+                if tries > 0 and self._contradict(others):
+                    needed = others
         if len(needed) < 2:
             return self._explain_dead_end(start, 0)
-        return f"{' and '.join(rule.name for rule in needed)} contradict each other"
+        names = [rule.name for rule in needed]
+        more = f" and {len(names) - 8} others" if len(names) > 8 else ""
+        return f"{' and '.join(names[:8])}{more} contradict each other"
+
+    def _contradict(self, rules: Sequence[Rule]) -> bool:
+        """Whether no design can begin under some of the constraints and bounds."""
+        bounds = self.bounds if any(rule is self.bounds for rule in rules) else FixedRanges()
+        trial = copy(self)  # without tables, and unchecked
+        object.__setattr__(
+            trial, "constraints", tuple(rule for rule in rules if isinstance(rule, Constraint))
+        )
+        object.__setattr__(trial, "bounds", bounds)
+        return bool(trial.options(trial.start(1)).forbidden.all())
 
     # ------------------------------------------------------------------ random designs
 
@@ -318,34 +348,42 @@ class Space:
         values = np.where(library.column_of[tokens] >= 0, values, np.nan)
         return tokens, library.narrow(values)
 
-    def sample(self, count: int = 1, seed: int | np.random.Generator = 0) -> DesignBatch:
+    def sample(self, n: int = 1, seed: int | np.random.Generator = 0) -> DesignBatch:
         """Random designs that keep all rules, to see what a space is like: tokens and values evenly, step by step.
 
         Example:
             `for design in space.sample(5): print(space.render(design))`
         """
-        require_integer("count", count, 0)
+        require_integer("n", n, 0)
         rng = np.random.default_rng(seed)
         kept: list[DesignBatch] = []
-        missing = count
+        missing, why = n, dict[str, None]()  # in order
         for _ in range(_ATTEMPTS):
             prefix = self.start(missing)
             stuck = np.zeros(missing, np.bool_)
             while len(prefix):
                 closed: Bools = np.asarray(self.options(prefix).forbidden.all(axis=1))
                 stuck[prefix.rows[closed]] = True
-                prefix = prefix.keep(~closed) if closed.any() else prefix
+                if closed.any():
+                    if not why:
+                        why[self.dead_end(prefix, int(closed.argmax()))] = None
+                    prefix = prefix.keep(~closed)
                 if len(prefix):
                     prefix = prefix.advance(*self.random_step(prefix, rng))
             drawn = replace(prefix.batch(), origin=self).select(~stuck)
             kept.append(drawn.select(self.accepted(drawn)))
+            if len(kept[-1]) < len(drawn):
+                why[f"others do not meet {' and '.join(rule.name for rule in self.conditions)}"] = None
             missing -= len(kept[-1])
             if not missing:
                 return DesignBatch.concatenate(kept)
-        raise DeadEndError(f"only {count - missing} of {count} designs were found that keep all rules")
+        raise DeadEndError(
+            f"only {n - missing} of {n} designs were found that keep all rules: {'; '.join(why)}"
+        )
 
     def count(self, max_length: int | None = None) -> int:
-        """How many skeletons, sequences of tokens that keep the rules, there are up to a length; exact."""
+        """How many skeletons, sequences of tokens that keep the rules, there are up to a length; exact, but
+        conditions on finished designs (`Where`) are not looked at."""
         return int(import_module("discodso.space.listing").count(self, max_length))
 
     def enumerate(self, max_length: int | None = None) -> Iterator[tuple[str, ...]]:
