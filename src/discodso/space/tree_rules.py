@@ -35,7 +35,7 @@ from discodso.space.prefix import Prefix
 from discodso.space.tokens import Grammar, Library
 
 _MOST_CONTEXTS = 5_000
-_MOST_BITS = 50_000  # of a set
+_MOST_BITS = 100_000  # of a set
 _MOST_WORK = 1_000_000  # steps to find all sets, about a second
 _MOST_KNOWN = 100_000
 
