@@ -31,6 +31,7 @@ from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import SEARCH_SEEDS, search_seeds, tree_space
 
 EPISODES, DEFAULT_CALLS = 100, 10_000
+RISK_FACTOR = 0.2  # share of a batch that is told apart exactly
 COMPILED = ("CartPole-v1", "MountainCar-v0", "Acrobot-v1")
 
 
@@ -140,7 +141,7 @@ def racing_cost(environment: str, updates: int) -> dict[str, Any]:
     interface = describe(as_environment(environment))
     space = tree_space(interface)
     settings = default_settings()
-    racing = Racing(share=settings.learner.risk_factor)
+    racing = Racing(share=RISK_FACTOR)
     seeds = search_seeds(0)
     with open_runner(interface.environment, pool=seeds) as runner:
         whole = TreeObjective(interface, space, runner, seeds, EPISODES, None)
@@ -155,7 +156,7 @@ def racing_cost(environment: str, updates: int) -> dict[str, Any]:
             designs = disco.ask()
             calls = child_seeds(np.random.SeedSequence(1), number * 100, 100)
             full, short = whole(designs, calls), raced(designs, calls)
-            keep = round(settings.learner.risk_factor * 100)
+            keep = round(RISK_FACTOR * 100)
             top = set(np.argsort(-full.rewards, kind="stable")[:keep].tolist())
             kept = set(np.argsort(-short.rewards, kind="stable")[:keep].tolist())
             rows.append(

@@ -19,7 +19,7 @@ from typing import Any
 from harness import Benchmark, Key, Record, gaps, grid, main, shown
 
 from discodso import search_policy
-from discodso.disco.settings import RestartSettings
+from discodso.disco.settings import LearnerSettings, NetworkSettings, ScreenSettings, VariationSettings
 from discodso.tasks.policies.kind import default_settings
 
 ENVIRONMENTS = ("CartPole-v1", "MountainCar-v0", "Acrobot-v1")
@@ -27,40 +27,39 @@ SEEDS = {20_000: range(10, 15), 2_000: range(10, 20)}  # by calls
 
 
 def ablation(calls: int) -> dict[str, dict[str, Any]]:
-    """What each row leaves out, as arguments of `search_policy`."""
+    """What each row changes, as arguments of `search_policy`."""
     default = default_settings(budget=calls)
     assert default.archive is not None
-    assert default.network is not None
-    scale = replace(default.network, learn_scale=True, min_scale=0.02)
-    restarts = RestartSettings(batches=30, patience=0.0, least_gain=0.0)
+    # The default of the version before: thresholds begin near the middle, means are emitted in units of the scale.
+    network = replace(
+        default,
+        network=NetworkSettings(scale=0.1, shift=0.5, mean_scale=0.1),
+        spread=None,
+        learner=LearnerSettings(learning_rate=0.005, risk_factor=0.1, entropy_coefficient=0.1),
+        variation=VariationSettings(share=0.6),
+        adaptive=False,
+    )
     return {
         "default": {},
-        "without variation": {"method": replace(default, variation=None)},
+        "a network that learns": {"method": network},
         "a network that never learns": {
-            "method": replace(default, learner=replace(default.learner, learning_rate=0.0))
+            "method": replace(network, learner=replace(network.learner, learning_rate=0.0))
         },
+        "without variation": {"method": replace(default, variation=None)},
+        "without shares by what is earned": {
+            "method": replace(default, adaptive=False, variation=VariationSettings(share=0.6))
+        },
+        "with a screen": {"method": replace(default, screen=ScreenSettings())},
+        "values drawn evenly": {"method": replace(default, spread=None)},
         "without niches": {"method": replace(default, archive=replace(default.archive, niche=0))},
-        "without evaluating good trees again": {
-            "method": replace(default, archive=replace(default.archive, recheck=0.0))
-        },
-        "with batches of 100": {"method": replace(default, batch_size=100)},
-        "with a learned scale": {"method": replace(default, network=scale)},
         "without racing": {"racing": False},
         "without trimming": {"trim": False},
-        "with restarts after 3000 calls": {"method": replace(default, restarts=restarts)},
         "paper preset": {"preset": "paper"},
     }
 
 
 METHODS = tuple(ablation(20_000))
-LEARNING = (
-    "default",
-    "with batches of 100",  # at 20,000 calls the default has them too
-    "without variation",
-    "a network that never learns",
-    "without niches",
-)
-ROWS = {20_000: tuple(row for row in METHODS if row != LEARNING[1]), 2_000: LEARNING}  # by calls
+ROWS = {20_000: METHODS, 2_000: METHODS[:8]}  # by calls
 KEYS = [
     {"environment": environment, "method": method, "seed": seed, "calls": calls}
     for calls, seeds in SEEDS.items()

@@ -22,7 +22,7 @@ from discodso.disco.method import MethodSettings
 from discodso.disco.presets import Preset
 from discodso.disco.sampling import sample
 from discodso.disco.scripts import unchanged
-from discodso.disco.settings import ArchiveSettings, LearnerSettings, NetworkSettings, VariationSettings
+from discodso.disco.settings import ArchiveSettings, NetworkSettings, VariationSettings
 from discodso.disco.uniform import UniformStepper
 from discodso.run.folder import ENVIRONMENT, SETTINGS, designs_of, read_settings
 from discodso.run.kinds import Kind, Outcome, Prepared, Shown
@@ -55,18 +55,18 @@ def paper_settings() -> DisCoSettings:
 def default_settings(common_episodes: bool = False, budget: int | None = None) -> DisCoSettings:
     """What measured best on tree tasks; docs/experiments/policies.md has the figures.
 
-    Thresholds begin near the middle of their range and are drawn within a tenth of it; the means are emitted in
-    that unit, because otherwise their gradients drown those of the tokens. A learned scale closes in too soon, on
-    trees that are easy to find. The best 50 trees are kept, no more than ten with the same first three nodes.
-    Three designs of five are variations of them; where episodes are fresh, one of five
-    is one of them, and budgets below 20,000 have smaller batches, so that there are 200 of them.
+    There is no network: thresholds are drawn near the middle of their range. The best 50 trees are kept, no more
+    than ten with the same first three nodes. Calls are shared between fresh trees and variations of these by what
+    each earns; where episodes are fresh, one call of five goes to a tree that is known, and budgets below 20,000
+    have smaller batches, so that there are 200 of them.
     """
     return DisCoSettings(
         batch_size=batch_for(None if common_episodes else budget),
-        network=NetworkSettings(scale=0.1, shift=0.5, mean_scale=0.1),
-        learner=LearnerSettings(learning_rate=0.005, risk_factor=0.1, entropy_coefficient=0.1),
+        network=None,
+        spread=0.1,
         archive=ArchiveSettings(size=50, niche=10, niche_length=3, recheck=0.0 if common_episodes else 0.2),
-        variation=VariationSettings(share=0.6),
+        variation=VariationSettings(),
+        adaptive=True,
     )
 
 
