@@ -34,7 +34,7 @@ def ablation(calls: int) -> dict[str, dict[str, Any]]:
     network = replace(
         default,
         network=NetworkSettings(scale=0.1, shift=0.5, mean_scale=0.1),
-        spread=None,
+        spread=0.0,
         learner=LearnerSettings(learning_rate=0.005, risk_factor=0.1, entropy_coefficient=0.1),
         variation=VariationSettings(share=0.6),
         adaptive=False,
@@ -50,7 +50,7 @@ def ablation(calls: int) -> dict[str, dict[str, Any]]:
             "method": replace(default, adaptive=False, variation=VariationSettings(share=0.6))
         },
         "with a screen": {"method": replace(default, screen=ScreenSettings())},
-        "values drawn evenly": {"method": replace(default, spread=None)},
+        "values drawn evenly": {"method": replace(default, spread=0.0)},
         "without niches": {"method": replace(default, archive=replace(default.archive, niche=0))},
         "without racing": {"racing": False},
         "without trimming": {"trim": False},

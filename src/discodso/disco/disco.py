@@ -61,7 +61,7 @@ class DisCoSettings:
             less time for each design and more designs for each step of learning.
         network: the network that proposes designs, and its distributions; None to draw designs evenly.
         spread: without a network, standard deviation of the values that are drawn, round the middle of their range
-            and as a share of it; None to draw them evenly.
+            and as a share of it; 0 to draw them evenly.
         learner: how the network learns.
         archive: keeps the best designs; None for none.
         variation: varies archived designs.
@@ -76,7 +76,7 @@ class DisCoSettings:
 
     batch_size: int = 100
     network: NetworkSettings | None = field(default_factory=NetworkSettings)
-    spread: float | None = None
+    spread: float = 0.0
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     archive: ArchiveSettings | None = None
     variation: VariationSettings | None = None
@@ -111,10 +111,9 @@ class DisCoSettings:
         for name in ("variation", "refinement", "proposers"):
             if getattr(self, name) and self.archive is None:
                 raise DeclarationError(f"{name} needs an archive; set archive, for example ArchiveSettings()")
-        if self.spread is not None:
-            require_number("spread", self.spread, above=0)
-            if self.network is not None:
-                raise DeclarationError("spread is for values that no network draws; set network=None")
+        require_number("spread", self.spread, least=0)
+        if self.spread and self.network is not None:
+            raise DeclarationError("spread is for values that no network draws; set network=None")
         if self.network is None and self.learner != LearnerSettings():
             raise DeclarationError("learner needs a network; set network, for example NetworkSettings()")
 

@@ -19,11 +19,11 @@ class UniformStepper:
         space: that of the designs.
         even_lengths: whether all lengths of an open sequence are equally likely, as far as rules let them; else
             all tokens are, the end among them, so that most designs are short.
-        spread: values of finite ranges are normal instead, with the middle of the range as mean and this share of
-            its width as standard deviation, truncated to the interval.
+        spread: if not 0, values of finite ranges are normal instead, with the middle of the range as mean and this
+            share of its width as standard deviation, truncated to the interval.
     """
 
-    def __init__(self, space: Space, *, even_lengths: bool = False, spread: float | None = None) -> None:
+    def __init__(self, space: Space, *, even_lengths: bool = False, spread: float = 0.0) -> None:
         self.tokens = len(space.library)
         self._options = space.library.options
         self._end = space.library.end if even_lengths else None
@@ -53,7 +53,7 @@ class UniformStepper:
         uniform: Floats,
     ) -> Floats:
         """See `Stepper.draw`."""
-        if self._spread is not None:
+        if self._spread:
             finite = self._finite[at.tokens, at.slot]
             mean, scale = np.where(finite, 0.5, 0.0), np.where(finite, self._spread, 1.0)
             return draw_truncated(mean, scale, low, high, uniform)
