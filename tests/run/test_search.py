@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,16 +21,22 @@ from discodso import (
     Design,
     DisCoSettings,
     FixedSequence,
+    Integer,
     InvalidDesignError,
     NetworkSettings,
+    OpenSequence,
+    Real,
     Space,
+    StartsWith,
     StopReason,
     Task,
     Token,
+    Where,
+    preset,
     search,
 )
 from discodso.baselines.random_search import RandomSettings
-from discodso.disco.settings import LearnerSettings
+from discodso.disco.settings import LearnerSettings, RestartSettings
 
 METHOD = DisCoSettings(batch_size=50, network=NetworkSettings(units=8))
 
@@ -156,6 +163,35 @@ def test_a_design_that_meets_a_dead_end_is_drawn_again():
     assert result.stop is StopReason.BUDGET
     assert result.calls == 20_000
     assert sum(row.redrawn or 0 for row in result.history) > 0
+
+
+def test_a_dead_end_is_told_once_however_often_the_method_begins_anew():
+    space = Space([Token("v", range=(0, 1)), Token("d")], FixedSequence(3), [RarelyStuck()])
+    method = replace(preset("default", budget=2_000), restarts=RestartSettings(batches=5, patience=0.0))
+    with pytest.warns(DeadEndWarning) as warned:
+        result = search(Task(space, near), budget=2_000, method=method)
+    assert sum(row.restarted or 0 for row in result.history) > 2
+    assert len([one for one in warned if one.category is DeadEndWarning]) == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_condition_that_few_designs_meet_does_not_end_a_search(seed):
+    rare = Where(lambda design: design[0].k == 0, called="rare")
+    space = Space(
+        [Token("a", k=Integer(0, 99)), Token("b", x=Real(0, 1))], OpenSequence(1, 3), [StartsWith("a"), rare]
+    )
+    result = search(
+        Task(space, lambda design: len(design) - abs(design[-1].get("x", 0) - 0.3)), budget=60, seed=seed
+    )
+    assert result.calls == 60
+    assert result.stop is StopReason.BUDGET
+    assert not any(space.violations(ranked.design) for ranked in result.top)
+
+
+def test_a_condition_that_no_design_meets_is_named():
+    space = Space([Token("a"), Token("b")], OpenSequence(1, 3), [Where(lambda design: False, called="never")])
+    with pytest.raises(DeadEndError, match=r"designs did not meet Where\(never\)"):
+        search(Task(space, len), budget=60)
 
 
 class AlwaysStuck(Constraint):

@@ -11,13 +11,18 @@ from killing import comparable
 from spaces import mixed_sequence
 
 from discodso import (
+    Choice,
     DeclarationError,
     Design,
     DisCoSettings,
     EvaluationError,
     NetworkSettings,
+    OpenSequence,
+    Real,
+    Space,
     StopReason,
     Task,
+    Token,
     resume,
     search,
 )
@@ -267,3 +272,19 @@ def test_check_task_tries_it():
 def test_refine_is_not_for_noise():
     with pytest.raises(DeclarationError, match="refine"):
         Task(mixed_sequence(), lambda design, seed: 0.0, stochastic=True, refine=halfway)
+
+
+def test_tokens_with_several_values_are_refined():
+    space = Space(
+        [Token("a", x=Real(0, 1), y=Real(0, 1)), Token("b", k=Choice("u", "v"))], OpenSequence(1, 3)
+    )
+
+    def reward(design):
+        return sum(1 - (part.x - 0.7) ** 2 - (part.y - 0.2) ** 2 for part in design if part.name == "a")
+
+    def refine(designs, allowed):
+        assert all("a" in design.tokens for design in designs)  # those without numbers are not picked
+        return Refined(designs, np.array([reward(design) for design in designs]), allowed)
+
+    result = search(Task(space, reward, refine=refine), budget=300, method=SMALL)
+    assert result.calls == 300
