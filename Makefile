@@ -6,7 +6,7 @@ REPORT := demo-report
 RUNS := $(addprefix $(REPORT)/,cartpole ladder equation bitstring)
 
 .PHONY: demo test test-browser test-slow lint format bench bench-engine bench-screen bench-learning bench-bitstring bench-expressions bench-regression bench-executors \
-	bench-control bench-defaults bench-refinement bench-noise bench-designs bench-laws bench-ablation policies reproduce clean help
+	bench-control bench-defaults bench-refinement bench-noise bench-designs bench-small bench-laws bench-ablation policies reproduce clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -122,6 +122,9 @@ bench-noise: $(VENV)/installed-baselines  ## noisy rewards: what the race at the
 
 bench-designs: $(VENV)/installed-bench $(VENV)/installed-baselines  ## designs with several values, beside TPE, GP and CMA-ES (an hour)
 	$(BIN)/python benchmarks/designs.py
+
+bench-small: $(VENV)/installed-bench $(VENV)/installed-baselines  ## small budgets, beside TPE, a GP sampler, SMAC3 and CMA-ES (hours)
+	$(BIN)/python benchmarks/small_budgets.py
 
 bench-laws: $(VENV)/installed-bench  ## twenty laws from noisy tables, beside pyoperon (a quarter of an hour)
 	$(BIN)/python benchmarks/noisy_laws.py
