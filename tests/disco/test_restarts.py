@@ -152,29 +152,6 @@ def test_a_search_with_restarts_goes_on_exactly(tmp_path):
         assert comparable(found) == whole
 
 
-def test_an_objective_that_compares_designs_hears_of_every_fresh_start():
-    class Comparing:
-        def __init__(self):
-            self.starts = [0]
-
-        def __call__(self, design, seed):
-            self.starts[-1] += 1
-            return np.random.default_rng(seed).random()
-
-        def begin_anew(self):
-            self.starts.append(0)
-
-    objective = Comparing()
-    search(
-        Task(decision_tree(), objective, stochastic=True),
-        budget=600,
-        method=restarting(4),
-    )
-    assert len(objective.starts) >= 3
-    assert sum(objective.starts) == 600
-    assert all(calls % 20 == 0 and calls >= 80 for calls in objective.starts[:-1])
-
-
 def test_patience_grows_with_the_calls_that_a_start_took_to_its_best():
     method = restarting(1, patience=1.0).build(decision_tree(), 0)
     for best in (1.0, 2.0, 3.0):

@@ -142,7 +142,7 @@ def policy(calls, **more):
         {"method": RESTARTING, "ranges": {"angle": (-0.2, 0.1)}},
         {"method": RESTARTING, "common_episodes": True, "episodes": 40},
     ],
-    ids=["raced", "plain", "restarted", "lined"],
+    ids=["raced", "plain", "restarted", "common"],
 )
 def test_a_policy_search_goes_on_with_a_larger_budget(tmp_path, more):
     whole = comparable(policy(400, **more))

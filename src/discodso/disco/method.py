@@ -90,14 +90,6 @@ class Resumable(Protocol):
         """Go back to a state; KeyError, TypeError or ValueError if it belongs to something else."""
 
 
-@runtime_checkable
-class Comparing(Protocol):
-    """An objective that compares designs with earlier ones."""
-
-    def begin_anew(self) -> None:
-        """The method has begun anew: designs are no longer to be compared with those before."""
-
-
 class MethodSettings(Protocol):
     """The settings of a method, which can start it on a space."""
 

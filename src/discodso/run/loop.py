@@ -19,7 +19,7 @@ import numpy as np
 
 from discodso.base.arrays import Bools, Floats
 from discodso.base.errors import CheckpointError, DeadEndError, DiscodsoError, ExecutorError, TrainingError
-from discodso.disco.method import Comparing, Method, MethodSettings, Metrics, Refining, Resumable
+from discodso.disco.method import Method, MethodSettings, Metrics, Refining, Resumable
 from discodso.run import checkpoint
 from discodso.run.callbacks import Callbacks, RunInfo
 from discodso.run.evaluation import Evaluation, Evaluator
@@ -255,8 +255,6 @@ class Loop:
             told, rewards, weights = self._told(asked, fresh, evaluation)
             if len(told) and stop is not StopReason.INTERRUPTED:
                 metrics = self.method.tell(told, rewards, weights)
-                if metrics is not None and metrics.restarted and isinstance(self.task.called, Comparing):
-                    self.task.called.begin_anew()
         finally:
             row = self._row(evaluation, metrics)
             self._write(row)

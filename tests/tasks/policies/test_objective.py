@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,14 +13,13 @@ from hypothesis import strategies as st
 from trees import decision, leaf
 
 from discodso import DisCoSettings, NetworkSettings, search
-from discodso.base.errors import DeclarationError
 from discodso.disco.sampling import sample
 from discodso.disco.uniform import UniformStepper
 from discodso.run.evaluation import Evaluator
 from discodso.tasks.policies.environments import Interface, describe
 from discodso.tasks.policies.episodes import open_runner
-from discodso.tasks.policies.objective import RememberingTreeObjective, TreeObjective
-from discodso.tasks.policies.racing import Best, Racing, Standings
+from discodso.tasks.policies.objective import TreeObjective
+from discodso.tasks.policies.racing import Racing, rounds
 from discodso.tasks.policies.tree import Environment, Forest
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import search_seeds, tree_space, tree_task, validation_seeds
@@ -159,7 +157,7 @@ def test_the_seeds_of_a_call_are_distinct_and_inside_the_range(call_seeds, power
 
 def test_seeds_stay_distinct_over_the_rounds_of_a_race():
     runner = Imagined(np.zeros(20))
-    measure(runner, designs_of(20), Racing(first=7, growth=1.5, margin=100), episodes=100)
+    measure(runner, designs_of(20), Racing(margin=100), episodes=100)
     assert len(runner.rounds) > 3
     for row in range(20):
         used = [seed for seed, _ in runner.seen[row]]
@@ -196,14 +194,14 @@ def test_without_racing_every_design_has_all_episodes():
 
 
 def test_a_race_that_is_decided_at_once():
-    """Worths lie far apart: the best 8 of 40 get all 80 episodes, the others the first 10."""
+    """Worths lie far apart: the best 8 of 40 get all 80 episodes, the others the first 4."""
     designs, worth = designs_of(40), np.random.default_rng(0).permutation(40) * 1000.0
     runner = Imagined(worth)
-    measured = measure(runner, designs, Racing(first=10, growth=2, share=0.2, margin=1.5))
+    measured = measure(runner, designs, Racing(share=0.2, margin=1.5))
     best = worth >= 32_000
-    assert runner.counts(designs).tolist() == np.where(best, 80, 10).tolist()
-    assert measured.cost == runner.episodes == 8 * 80 + 32 * 10
-    assert [len(who) for who in runner.rounds] == [40, 8, 8, 8]
+    assert runner.counts(designs).tolist() == np.where(best, 80, 4).tolist()
+    assert measured.cost == runner.episodes == 8 * 80 + 32 * 4
+    assert [len(who) for who in runner.rounds] == [40, 8, 8, 8, 8, 8]
 
 
 def test_a_race_between_equals_is_not_decided():
@@ -223,11 +221,11 @@ def test_the_top_share_of_the_batch_always_has_all_episodes(seed, count, share, 
     rng = np.random.default_rng(seed)
     designs = designs_of(count)
     runner = Imagined(rng.integers(-30, 30, count).astype(float), noise=int(rng.integers(1, 40)))
-    racing = Racing(first=4, growth=1.7, share=share, margin=margin)
+    racing = Racing(share=share, margin=margin)
     measured = measure(runner, designs, racing, episodes=50, call_seed=seed)
     counts = runner.counts(designs)
     assert (counts == 50).sum() >= math.ceil(share * count)
-    assert set(counts.tolist()) <= set(racing.rounds(50))
+    assert set(counts.tolist()) <= set(rounds(50))
     assert measured.cost == counts.sum()
 
 
@@ -236,7 +234,7 @@ def test_racing_saves_episodes_and_finds_the_same_best():
     plain, raced = Imagined(worth, noise=25), Imagined(worth, noise=25)
     expected, found = (
         measure(plain, designs, None),
-        measure(raced, designs, Racing(first=10, share=0.1, margin=1.5)),
+        measure(raced, designs, Racing(share=0.1, margin=2)),
     )
     assert found.cost < 0.5 * expected.cost
     assert np.argmax(found.rewards) == np.argmax(expected.rewards)
@@ -258,120 +256,17 @@ def test_designs_that_come_through_are_not_changed_by_racing(share):
 
 
 def test_rounds_grow_to_the_number_of_episodes():
-    assert Racing(first=10, growth=2).rounds(100) == [10, 20, 40, 80, 100]
-    assert Racing(first=10, growth=1.01).rounds(13) == [10, 11, 12, 13]
-    assert Racing(first=10).rounds(7) == [7]
-    assert Racing(first=10).rounds(10) == [10]
+    assert rounds(100) == [4, 8, 16, 32, 64, 100]
+    assert rounds(5) == [4, 5]
+    assert rounds(4) == [4]
+    assert rounds(3) == [3]
 
 
-# ------------------------------------------------------------------------------------- the line of the best
-
-LINED = Racing(first=10, growth=2, share=0.25, margin=1, places=5, settled=20, slack=1)
-
-
-def lined(runner, standings, designs, call_seed):
-    objective = RememberingTreeObjective(INTERFACE, SPACE, runner, SEEDS, 80, LINED, True, standings)
-    return objective(designs, call_seeds_of(len(designs), call_seed))
-
-
-def test_who_cannot_be_among_the_best_of_the_run_is_cut():
-    """Worths lie far apart. The first batch fills the five places with 15,000 to 19,000. Of the next, three best
-    of five reach that line; of the third none does, and all are cut after the 20 episodes that come before it."""
-    standings, noise = Standings(5, 80), {"noise": 0}
-    first = Imagined(np.arange(20) * 1000.0, **noise)
-    assert lined(first, standings, designs_of(20, 0), 0).cost == 5 * 80 + 15 * 10
-    second = Imagined(np.concatenate(([14_999.0, 3.0, 15_000.0, 40_000.0, 30_000.0], np.zeros(15))), **noise)
-    measured = lined(second, standings, designs_of(20, 1), 1)
-    assert second.counts(range(5)).tolist() == [20, 20, 80, 80, 80]
-    assert measured.rewards[:5].tolist() == [14_999.0, 3.0, 15_000.0, 40_000.0, 30_000.0]
-    assert standings.line(2) == 17_000.0
-    third = Imagined(np.arange(20) * 100.0 + 15_050.0, **noise)
-    measured = lined(third, standings, designs_of(20, 2), 2)
-    assert sorted(third.counts(range(20)).tolist()) == [10] * 15 + [20] * 5
-    assert measured.rewards.max() == 16_950.0
-    assert standings.line(3) == 17_000.0
-
-
-def test_after_a_fresh_start_trees_race_among_themselves():
-    standings, designs, worth = Standings(5, 80), designs_of(20, 1), np.arange(20.0)
-    first = RememberingTreeObjective(
-        INTERFACE, SPACE, Imagined(worth + 1000, noise=0), SEEDS, 80, LINED, True, standings
-    )
-    first(designs, call_seeds_of(20, 0))
-    assert lined(Imagined(worth, noise=0), standings, designs, 1).cost == 15 * 10 + 5 * 20
-    first.begin_anew()
-    measured = lined(Imagined(worth, noise=0), standings, designs, 2)
-    assert measured.cost == 15 * 10 + 5 * 80
-    assert measured.rewards.tolist() == worth.tolist()
-    assert standings.line(3) == 15.0
-
-
-def test_a_few_lucky_episodes_do_not_pass_the_line():
-    """A design is cut by a race in its batch while its mean lies above the line: it counts as the line."""
-    standings = Standings(5, 80)
-    lined(Imagined(np.arange(20.0) + 81, noise=0), standings, designs_of(20, 0), 0)
-    worth = np.concatenate(([500.0] * 5, [200.0] * 15))
-    measured = lined(Imagined(worth, noise=0), standings, designs_of(20, 1), 1)
-    assert measured.rewards.tolist() == [500.0] * 5 + [96.0] * 15
-
-
-def test_a_batch_that_is_rated_again_meets_the_line_of_the_first_time():
-    standings, designs, worth = Standings(5, 80), designs_of(20, 1), np.arange(20.0) * 7
-    lined(Imagined(np.arange(20.0) * 5), standings, designs_of(20, 0), 0)
-    copy = Standings(5, 80)
-    whole = lined(Imagined(worth), standings, designs, 1)
-    copy.restore(standings.state())
-    for again in (standings, copy):
-        assert lined(Imagined(worth), again, designs, 1).rewards.tolist() == whole.rewards.tolist()
-        assert again.line(2) == standings.line(2) > standings.line(int(call_seeds_of(1, 1)[0]))
-
-
-def best_of(*means, nodes=None):
-    sizes = np.full(len(means), 5) if nodes is None else np.array(nodes)
-    return Best(np.repeat(np.array(means)[:, None], 4, axis=1), sizes)
-
-
-def test_equal_means_have_one_place_which_the_shortest_tree_holds():
-    standings = Standings(3, 4)
-    standings.enter(1, best_of(3.0, 0.5, 3.0, nodes=[9, 7, 5]))
-    assert standings.line(2) == -math.inf
-    standings.enter(2, best_of(0.5, 3.0, nodes=[5, 7]))
-    assert standings.line(3) == -math.inf
-    assert standings.best(3).nodes.tolist() == [5, 5]
-    standings.enter(3, best_of(2.0, 5.0))
-    assert standings.line(4) == 2.0
-    assert standings.field(4).tolist() == [10 / 3] * 4
-
-
-@pytest.mark.parametrize("batch", range(1, 9))
-def test_the_best_tell_which_episodes_are_hard(batch):
-    """Returns are the worth of a tree plus the luck of the episode, which spreads a thousand times wider. From the
-    second batch on whoever lies below the line is known at the first look, however the luck fell."""
-    standings, luck = Standings(5, 80), {"noise": 5000}
-    lined(Imagined(np.arange(20.0), **luck), standings, designs_of(20, 0), 0)
-    line = standings.line(batch)
-    runner = Imagined(np.array([10.0, 14.0, 16.0, 20.0, *(0.0 for _ in range(16))]), **luck)
-    measured = lined(runner, standings, designs_of(20, batch), batch)
-    assert runner.counts(range(4)).tolist() == [20, 20, 80, 80]
-    assert measured.rewards[:2].max() <= line < measured.rewards[2:4].min()
-    # Those that were cut met a quarter of the episodes, and are told as if they had met all.
-    assert measured.rewards[:4] - measured.rewards[0] == pytest.approx([0, 4, 6, 10])
-
-
-@pytest.mark.parametrize("standings", [None, Standings(5, 80)])
-def test_luck_that_all_share_decides_no_race(standings):
-    """Before there are any best, the batch itself tells which episodes are hard."""
-    racing = LINED if standings else replace(LINED, places=0)
-    runner = Imagined(np.arange(20.0), noise=5000)
-    objective = TreeObjective(INTERFACE, SPACE, runner, SEEDS, 80, racing, True, standings)
-    assert objective(designs_of(20, 0), call_seeds_of(20, 0)).cost == 5 * 80 + 15 * 10
-
-
-def test_a_line_needs_common_episodes():
-    with pytest.raises(
-        DeclarationError, match="racing: places must be 0 unless all trees meet the same epis"
-    ):
-        tree_task(INTERFACE, Imagined(np.zeros(9)), SPACE, 20, LINED)
+def test_luck_that_all_share_decides_no_race():
+    """The batch itself tells which of the common episodes are hard, though luck spreads a thousand times wider."""
+    runner, racing = Imagined(np.arange(20.0), noise=5000), Racing(share=0.25)
+    objective = TreeObjective(INTERFACE, SPACE, runner, SEEDS, 80, racing, common=True)
+    assert objective(designs_of(20, 0), call_seeds_of(20, 0)).cost == 5 * 80 + 15 * 4
 
 
 # ------------------------------------------------------------------------------------- failures
@@ -387,23 +282,23 @@ def test_a_design_that_fails_leaves_the_race_with_a_reason():
         return "fell over" if tree == 3 or (tree == 9 and len(later) > 15) else None
 
     designs, runner = designs_of(10), Imagined(np.arange(10.0) * 1000, fails=fails)
-    measured = measure(runner, designs, Racing(first=10, growth=2, share=0.3))
+    measured = measure(runner, designs, Racing(share=0.3))
     assert measured.reasons == {3: "fell over", 9: "fell over"}
     assert np.flatnonzero(np.isnan(measured.rewards)).tolist() == [3, 9]
     counts = runner.counts(designs)
-    assert counts[3] == 10
-    assert counts[9] == 20
+    assert counts[3] == 4
+    assert counts[9] == 16
     assert measured.cost == counts.sum()
     assert (counts[[7, 8]] == 80).all()
 
 
-@pytest.mark.parametrize("racing", [None, Racing(first=10)])
+@pytest.mark.parametrize("racing", [None, Racing()])
 def test_a_batch_in_which_all_fail_ends_at_once(racing):
     runner = Imagined(np.zeros(5), fails=lambda tree, seed: f"no {tree}")
     measured = measure(runner, designs_of(5), racing)
     assert measured.reasons == {row: f"no {row}" for row in range(5)}
     assert np.isnan(measured.rewards).all()
-    assert measured.cost == (5 * 10 if racing else 5 * 80)
+    assert measured.cost == (5 * 4 if racing else 5 * 80)
 
 
 def test_the_evaluator_counts_calls_episodes_and_failures():
@@ -430,7 +325,7 @@ def fails_for_some_seeds(tree, seed):
     return "raised Boom: ouch" if seed % 500 == 0 else None
 
 
-@pytest.mark.parametrize("racing", [None, Racing(first=5)])
+@pytest.mark.parametrize("racing", [None, Racing()])
 def test_a_search_reports_failures_and_its_cost_in_episodes(racing):
     runner = Imagined(imagined_worth, fails=fails_for_some_seeds)
     task = tree_task(INTERFACE, runner, SPACE, 20, racing)
@@ -438,7 +333,7 @@ def test_a_search_reports_failures_and_its_cost_in_episodes(racing):
     assert result.calls == 400
     assert result.cost == runner.episodes
     assert result.history[-1].cost == result.cost
-    assert (result.cost == 8000) if racing is None else (2000 <= result.cost < 8000)
+    assert (result.cost == 8000) if racing is None else (1600 <= result.cost < 8000)
     assert 0 < result.failure_count < 100
     assert len(result.failures) == result.failure_count
     assert {failure.reason for failure in result.failures} == {"raised Boom: ouch"}
@@ -446,7 +341,7 @@ def test_a_search_reports_failures_and_its_cost_in_episodes(racing):
     assert task.cost_unit == "episodes"
 
 
-@pytest.mark.parametrize("racing", [None, Racing(first=5)])
+@pytest.mark.parametrize("racing", [None, Racing()])
 def test_the_same_seed_gives_the_same_search(racing):
     def run(seed):
         runner = Imagined(imagined_worth)
@@ -496,7 +391,7 @@ def test_races_over_common_episodes_begin_with_others_in_each_batch():
     firsts = set()
     for call_seed in range(5):
         runner = Imagined(np.arange(30.0), noise=0)
-        TreeObjective(INTERFACE, SPACE, runner, SEEDS, 40, Racing(first=4), common=True)(
+        TreeObjective(INTERFACE, SPACE, runner, SEEDS, 40, Racing(), common=True)(
             designs_of(30), call_seeds_of(30, call_seed)
         )
         cut = min(runner.seen.values(), key=len)

@@ -43,8 +43,8 @@ from discodso.tasks.policies.tree_space import search_seeds, space_for, tree_tas
 
 TEST_SEEDS = range(1000)
 _POLICY, _SUMMARY, _PICTURE = "policy.json", "summary.json", "tree.svg"
-# Over common episodes means differ by less than their errors would allow, and the best of the run draw a line.
-_COMMON_RACES = Racing(margin=0.3, places=10, slack=0.0)
+# Over common episodes means differ by less than their errors would allow.
+_COMMON_RACES = Racing(margin=0.3)
 
 
 def paper_settings() -> DisCoSettings:

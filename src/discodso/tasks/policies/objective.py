@@ -1,8 +1,7 @@
 """The noisy objective of tree policies: the mean return over N fresh episodes; racing saves most of them.
 
 A design that was cut in a race keeps the mean of the episodes that it had, but counts no better than the worst of
-those that came through, nor than the line that it did not reach: a few lucky episodes are not a record. Where the
-best of the run have met the same episodes, its mean is corrected by how much easier than all N they found those.
+those that came through: a few lucky episodes are not a record.
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ from numpy.typing import NDArray
 from discodso.base.arrays import Bools, Floats, Ints
 from discodso.run.evaluation import Measured
 from discodso.space.design import Design, DesignBatch
-from discodso.space.state import State
 from discodso.tasks.policies.environments import Interface
 from discodso.tasks.policies.episodes import Runner
-from discodso.tasks.policies.racing import Best, Racing, Standings, means_and_errors
+from discodso.tasks.policies.racing import Racing, means_and_errors, rounds
 from discodso.tasks.policies.splits import TreeSpace
 from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.tree_policy import TreePolicy
@@ -37,17 +35,15 @@ class TreeObjective:
     episodes: int  # N
     racing: Racing | None  # None for N episodes for every design, as in the paper
     common: bool = False  # all designs of a run meet the same N episodes, rather than fresh ones each time
-    standings: Standings | None = None  # the best of the run, which draw a line
 
     def __call__(self, designs: DesignBatch, call_seeds: NDArray[np.uint64]) -> Measured:
         """Rewards, the number of episodes, and what failed."""
         forest = self.forest(designs)
-        count, nodes = len(designs), np.diff(forest.offset)
+        count = len(designs)
         returns, done = np.full((count, self.episodes), np.nan), np.zeros(count, np.int64)
         alive, reasons, spent = np.arange(count), dict[int, str](), 0
-        schedule = [self.episodes] if self.racing is None else self.racing.rounds(self.episodes)
-        batch = int(call_seeds[0])
-        order = np.random.default_rng(batch).permutation(self.episodes)
+        schedule = [self.episodes] if self.racing is None else rounds(self.episodes)
+        order = np.random.default_rng(int(call_seeds[0])).permutation(self.episodes)
         for before, upto in pairwise([0, *schedule]):
             if not len(alive):
                 break
@@ -64,29 +60,19 @@ class TreeObjective:
             done[alive] = upto
             alive = alive[np.isfinite(returns[alive, :upto]).all(axis=1)]
             if upto < self.episodes and self.racing is not None and len(alive):
-                alive = alive[self._on(returns[alive, :upto], order[:upto], batch, count)]
+                alive = alive[self._on(returns[alive, :upto], count)]
         rewards = np.array([own[:met].mean() for own, met in zip(returns, done, strict=True)])
         through = (done == self.episodes) & np.isfinite(rewards)
         least = min(rewards[through], default=math.inf)
-        if self.standings is not None:
-            line, field = self.standings.line(batch), self.standings.field(batch)
-            least = min(least, line) if line > -math.inf else least
-            luck = np.cumsum(field[order] - field.mean()) / np.arange(1, self.episodes + 1)
-            rewards = np.where(through, rewards, rewards - luck[done - 1])
-            self.standings.enter(batch, Best(returns[through][:, np.argsort(order)], nodes[through]))
         rewards = np.where(through, rewards, np.minimum(rewards, least))
         return Measured(rewards, float(spent), reasons, done)
 
-    def _on(self, returns: Floats, order: Ints, batch: int, count: int) -> Bools:
-        """bool[n], which trees race on, by their returns, float[n, k], in the first k episodes of this order."""
+    def _on(self, returns: Floats, count: int) -> Bools:
+        """bool[n], which trees of a batch of `count` race on, by their returns so far, float[n, k]."""
         assert self.racing is not None
         # Episodes that are the same for all are hard or easy for all.
-        field = returns.mean(axis=0) if self.common else np.zeros(len(order))
-        line = -math.inf
-        if self.standings is not None and len(self.standings.best(batch).nodes):
-            whole = self.standings.field(batch)
-            field, line = whole[order], self.standings.line(batch) - float(whole.mean())
-        return self.racing.who_goes_on(*means_and_errors(returns - field), count, len(order), line)
+        field = returns.mean(axis=0) if self.common else np.zeros(returns.shape[1])
+        return self.racing.who_goes_on(*means_and_errors(returns - field), count)
 
     def _fresh_seeds(self, call_seeds: NDArray[np.uint64], before: int, upto: int) -> Ints:
         """int[n * (upto - before)], seeds of the episodes before to upto of each call: distinct within a call."""
@@ -105,21 +91,3 @@ class TreeObjective:
         i = self.interface
         policy = TreePolicy(self.space.vocabulary.nodes(design))
         return policy.with_names(i.environment, i.feature_names, i.action_names)
-
-
-class RememberingTreeObjective(TreeObjective):
-    """One with standings, which a checkpoint has to hold."""
-
-    standings: Standings
-
-    def state(self) -> State:
-        """The standings."""
-        return self.standings.state()
-
-    def restore(self, state: State) -> None:
-        """Go back to them."""
-        self.standings.restore(state)
-
-    def begin_anew(self) -> None:
-        """Trees of a fresh start race among themselves, or the best before would cut all of them at once."""
-        self.standings.clear()

@@ -14,9 +14,9 @@ from discodso.space.constraints import DifferentLeaves, Prior, SoftLength, Unifo
 from discodso.space.tokens import Tree
 from discodso.tasks.policies.environments import Interface, as_environment, describe
 from discodso.tasks.policies.episodes import Runner, open_runner
-from discodso.tasks.policies.objective import RememberingTreeObjective, TreeObjective
+from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.options import EPISODES, MAX_NODES, RESOLUTION, PolicyOptions
-from discodso.tasks.policies.racing import Racing, Standings
+from discodso.tasks.policies.racing import Racing
 from discodso.tasks.policies.splits import TreeSpace, Vocabulary
 
 _TYPICAL_NODES = 13  # the default prefers trees of about this size, else most runs end with three nodes
@@ -83,14 +83,9 @@ def tree_task(
     """Trees and their mean return over fresh episodes, or over the same ones for all (`common`)."""
     require_integer("episodes", episodes, 2)
     require("episodes", episodes, episodes <= SEARCH_SEEDS, f"at most {SEARCH_SEEDS}")
-    given = interface, space, runner, search_seeds(seed), episodes, racing, common
-    objective = TreeObjective(*given)
-    if racing is not None and racing.places:
-        require("racing: places", racing.places, common, "0 unless all trees meet the same episodes")
-        objective = RememberingTreeObjective(*given, Standings(racing.places, episodes))
     return Task(
         space,
-        batch_objective=objective,
+        batch_objective=TreeObjective(interface, space, runner, search_seeds(seed), episodes, racing, common),
         stochastic=True,
         repeatable=common,
         name=str(interface.environment),
