@@ -108,7 +108,8 @@ def test_templates_can_be_read(name):
         pytest.skip("this kind is for settings files only")
     settings = parse(tomllib.loads(template(name)))
     assert settings.kind is kind
-    assert settings.plan.top == kind.top
+    assert (settings.plan.budget, settings.plan.top) == (kind.budget, kind.top)
+    assert f"# target = {kind.target} " in template(name)
     assert (settings.method, settings.preset, settings.changes) == (None, "default", {})
 
 
@@ -129,6 +130,7 @@ def test_commands_have_every_option_and_no_other(name):
         word = known.command or key.replace("_", "-")
         assert given[key].opts in ([f"--{word}"], [key]), key  # an argument has its plain name
         assert given[key].help == known.help, key
+    assert given["budget"].default == kind_named(name).budget
 
 
 @pytest.mark.parametrize("name", ["tree", "polici", None, 3])

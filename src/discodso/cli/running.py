@@ -13,8 +13,11 @@ from typer.core import TyperGroup
 from discodso.cli.options import Search, Starting, Watching, command
 from discodso.cli.output import callbacks_for, leave, print_lines, show_outcome
 from discodso.run.plan import Plan
+from discodso.tasks import bitstring_options
 from discodso.tasks.bitstring_options import BitstringOptions
-from discodso.tasks.policies.options import BUDGET, PolicyOptions
+from discodso.tasks.policies import options as policy_options
+from discodso.tasks.policies.options import PolicyOptions
+from discodso.tasks.regression import options as regression_options
 from discodso.tasks.regression.options import RegressionOptions
 
 
@@ -52,13 +55,20 @@ def run_file(
 
 
 @run.command("bitstring")
-@command(BitstringOptions, Plan, Search, Watching, defaults={"budget": 50_000})
+@command(BitstringOptions, Plan, Search, Watching, defaults={"budget": bitstring_options.BUDGET})
 def run_bitstring(task: BitstringOptions, plan: Plan, search: Search, watching: Watching) -> None:
     """The paper's parameterised bitstring task: find hidden bits and hidden numbers."""
     _start(_settings(task, plan, search), search.out, watching)
 
 
-@command(RegressionOptions, Plan, Search, Watching, arguments=("table",), defaults={"budget": 100_000})
+@command(
+    RegressionOptions,
+    Plan,
+    Search,
+    Watching,
+    arguments=("table",),
+    defaults={"budget": regression_options.BUDGET},
+)
 def fit(
     task: RegressionOptions,
     plan: Plan,
@@ -75,7 +85,14 @@ def fit(
     _start(_settings(task, plan, search), search.out, watching, plot)
 
 
-@command(PolicyOptions, Plan, Search, Watching, arguments=("environment",), defaults={"budget": BUDGET})
+@command(
+    PolicyOptions,
+    Plan,
+    Search,
+    Watching,
+    arguments=("environment",),
+    defaults={"budget": policy_options.BUDGET},
+)
 def policy(
     task: PolicyOptions,
     plan: Plan,
@@ -132,7 +149,5 @@ def _start(
     outcome = start(settings, out=out, resume=resume, callback=callbacks_for(watching), introduce=introduce)
     show_outcome(settings.kind, outcome, watching.as_json, out)
     if plot is not None:  # last, so that a picture that cannot be written costs nothing
-        from discodso.tasks.regression.kind import draw
-
-        draw(outcome.found, plot)
+        settings.kind.draw(outcome.found, plot)
     leave(outcome)

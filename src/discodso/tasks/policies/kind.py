@@ -310,6 +310,8 @@ episodes = 100             # N, for one objective call: its reward is their mean
 # [task.ranges]            # of thresholds, by feature
 # angle = [-0.2, 0.2]
 """,
+    budget=BUDGET,
+    target=500.0,
     top=100,  # all of them go to the choice
     executors="it has workers of its own; see task.workers",
     lines=_lines,
