@@ -12,11 +12,11 @@ from typer.core import TyperGroup
 
 from discodso.cli.options import Search, Starting, Watching, command
 from discodso.cli.output import callbacks_for, leave, print_lines, show_outcome
-from discodso.run.plan import Plan
+from discodso.run.plan import Limits, Plan
 from discodso.tasks import bitstring_options
 from discodso.tasks.bitstring_options import BitstringOptions
 from discodso.tasks.policies import options as policy_options
-from discodso.tasks.policies.options import PolicyOptions
+from discodso.tasks.policies.options import EarlierRuns, PolicyOptions
 from discodso.tasks.regression import options as regression_options
 from discodso.tasks.regression.options import RegressionOptions
 
@@ -87,44 +87,34 @@ def fit(
 
 @command(
     PolicyOptions,
+    EarlierRuns,
     Plan,
     Search,
     Watching,
     arguments=("environment",),
     defaults={"budget": policy_options.BUDGET},
 )
-def policy(
-    task: PolicyOptions,
-    plan: Plan,
-    search: Search,
-    watching: Watching,
-    start_from: Annotated[
-        list[Path], Option(help="Folder of an earlier run, whose best trees come first; may be given again.")
-    ] = [],  # noqa: B006
-) -> None:
+def policy(task: PolicyOptions, earlier: EarlierRuns, plan: Plan, search: Search, watching: Watching) -> None:
     """Find a decision tree that acts well in a Gymnasium environment, and score it on 1000 fresh seeds."""
     settings = _settings(task, plan, search)
-    if start_from:
+    if earlier.start_from:
         from discodso.tasks.policies.kind import earlier_designs
 
-        first = earlier_designs(start_from, settings.task, settings.preset, settings.plan.seed)
+        first = earlier_designs(earlier.start_from, settings.task, settings.preset, settings.plan.seed)
         settings = replace(settings, initial_designs=first)
     _start(settings, search.out, watching)
 
 
-@command(Watching)
+@command(Limits, Watching)
 def resume(
+    limits: Limits,
     watching: Watching,
     folder: Annotated[Path, Argument(help="Folder of the run, its --out.")],
-    budget: Annotated[int | None, Option(help="Objective calls in all, if more than before.")] = None,
-    time_limit: Annotated[
-        float | None, Option(help="Seconds in all, those before included, if another limit than before.")
-    ] = None,
 ) -> None:
     """Go on with a run, exactly as if it had never stopped."""
     from discodso.run.start import settings_of
 
-    _start(settings_of(folder, budget, time_limit), folder, watching, resume=True)
+    _start(settings_of(folder, limits.budget, limits.time_limit), folder, watching, resume=True)
 
 
 def _settings(task: Any, plan: Plan, search: Search) -> Any:
