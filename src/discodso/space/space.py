@@ -14,6 +14,7 @@ from discodso.base.arrays import Bools, Floats, Ints
 from discodso.base.checks import require_integer
 from discodso.base.errors import DeadEndError, DiscodsoError, InvalidDesignError
 from discodso.space import listing
+from discodso.space.constraints import Where
 from discodso.space.design import Design, DesignBatch, format_token, nested
 from discodso.space.prefix import Prefix
 from discodso.space.ruled import RuledSpace
@@ -264,8 +265,10 @@ class Space(RuledSpace):
 
     @property
     def mark(self) -> str:
-        """A mark of tokens, shape and the names of the rules, for checkpoints: equal spaces have equal marks."""
-        rules = [rule.name for rule in (*self.rules, *self.priors, self.bounds)]
+        """A mark of tokens, shape, names of rules and code of conditions, for checkpoints: equal spaces have equal
+        marks."""
+        everything = (*self.rules, *self.priors, self.bounds)
+        rules = [rule.mark if isinstance(rule, Where) else rule.name for rule in everything]
         parts = [*(repr(token) for token in self.library.tokens), repr(self.shape), *rules]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
