@@ -25,7 +25,7 @@ from discodso.disco.proposers.refinement import Refinement
 from discodso.disco.proposers.variation import Variation
 from discodso.disco.settings import RefinementSettings, VariationSettings
 from discodso.tasks.bitstring import bitstring
-from discodso.testing import check_bounds, check_constraint, check_proposer, check_task
+from discodso.testing import check_constraint, check_proposer, check_task
 
 
 @pytest.mark.parametrize(
@@ -176,11 +176,11 @@ def test_priors_and_bounds_are_tried_too():
             return low, high * np.nan
 
     check_constraint(SoftLength(5, 2), symbolic())
-    check_bounds(DecisionTreeBounds(), decision_tree())
+    check_constraint(DecisionTreeBounds(), decision_tree())
     with pytest.raises(AssertionError, match="use a Constraint"):
         check_constraint(Infinite(), symbolic())
     with pytest.raises(AssertionError, match="NaN"):
-        check_bounds(Half(), decision_tree())
+        check_constraint(Half(), decision_tree())
 
 
 class Interval(Bounds):
@@ -208,9 +208,9 @@ class Interval(Bounds):
     ],
 )
 def test_broken_bounds_are_found(bounds, words):
-    check_bounds(Interval(lambda low, high: (low, high)), mixed_sequence())
+    check_constraint(Interval(lambda low, high: (low, high)), mixed_sequence())
     with pytest.raises(AssertionError, match=words):
-        check_bounds(bounds, mixed_sequence())
+        check_constraint(bounds, mixed_sequence())
 
 
 def test_an_objective_may_fail_for_some_designs_but_not_for_all():

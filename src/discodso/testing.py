@@ -83,11 +83,6 @@ def check_constraint(rule: Rule, space: Space, *, seed: int = 0) -> None:
         raise AssertionError(f"{rule.name} leads into a dead end: {error}") from None
 
 
-def check_bounds(bounds: Bounds, space: Space, *, seed: int = 0) -> None:
-    """Try bounds on random prefixes of a space; see `check_constraint`."""
-    check_constraint(bounds, space, seed=seed)
-
-
 def check_proposer(make: Callable[[Space], Any], space: Space, *, seed: int = 0) -> None:
     """Try a proposer of one's own (see `Proposer`) on archives of random designs, from an empty one on.
 

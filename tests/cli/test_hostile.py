@@ -117,27 +117,7 @@ def test_two_thousand_tampered_folders(folders):
     effort(quiet, max_examples=2_000)(given(st.data())(lambda data: check_tampering(folders, data.draw)))()
 
 
-# ---------------------------------------------------------------------------------------------- older folders
-
-
-def test_folders_of_older_versions_are_read(folders, tmp_path):
-    """What was added later may be missing, as in a folder of `results/`: costs and token use of batches."""
-    old = tmp_path / "old"
-    shutil.copytree(folders[0], old)
-    top = json.loads((old / "top.json").read_text())
-    for key in ("cost", "detail", "stop_sentence"):
-        top.pop(key, None)
-    (old / "top.json").write_text(json.dumps(top))
-    rows = [json.loads(line) for line in (old / "history.jsonl").read_text().splitlines()]
-    for row in rows:
-        row.pop("tokens", None)
-        del row["cost"]
-    (old / "history.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run = read_run(old)
-    assert len(run.history) == len(rows)
-    assert [scored.design for scored in run.designs] == [s.design for s in read_run(folders[0]).designs]
-    assert as_data(run)["top"][0]["weight"] == 1.0
-    page(page_data([run]))
+# ------------------------------------------------------------------------------------------ committed folders
 
 
 def test_a_committed_folder_is_read_whole():

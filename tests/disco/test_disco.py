@@ -300,10 +300,10 @@ def test_one_absurd_value_does_not_stall_learning(constant):
     assert usual > 0.75
 
 
-def test_long_gradients_are_shortened_and_reported():
+def test_long_gradients_are_shortened():
     disco = DisCo(symbolic(), replace(SMALL, learner=LearnerSettings(max_gradient_norm=1e-3)), seed=0)
     designs = disco.ask()
-    assert disco.tell(designs, np.arange(64.0)).gradient_norm > 1e-3
+    disco.tell(designs, np.arange(64.0))
     square = sum(float(p.grad.square().sum()) for p in disco.policy.parameters())
     assert math.sqrt(square) == pytest.approx(1e-3, rel=1e-4)
 

@@ -40,7 +40,8 @@ def test_an_update_moves_the_weights_and_says_what_it_did():
     metrics = learner.learn(drawn(learner, 0))
     assert not np.array_equal(before, weights(learner))
     assert (learner.updates, metrics.kept) == (1, 10)
-    assert all(x is not None for x in (metrics.loss, metrics.entropy, metrics.gradient_norm))
+    assert metrics.loss is not None
+    assert metrics.entropy is not None
 
 
 def test_a_learning_rate_of_0_changes_no_weight():

@@ -10,7 +10,7 @@ from discodso import DesignBatch, Space
 from discodso.disco.distributions import log_mass_between
 from discodso.disco.emission import Emission, Places
 from discodso.disco.network import Policy
-from discodso.space.space import Options
+from discodso.space.ruled import Options
 
 
 def log_prob_by_steps(space: Space, policy: Policy, designs: DesignBatch) -> np.ndarray:

@@ -12,7 +12,7 @@ import pytest
 from killing import comparable
 from typer.main import get_command
 
-from discodso import FixedSequence, SettingsError, Space, Task, Token
+from discodso import FixedSequence, SettingsError, Space, Task, Token, resume
 from discodso.base.options import check_options, declared, option
 from discodso.base.toml_text import to_toml
 from discodso.cli.main import app
@@ -20,13 +20,13 @@ from discodso.cli.templates import template
 from discodso.report.folders import read_run
 from discodso.run import kinds
 from discodso.run.kinds import Kind, kind_named, kind_names
-from discodso.run.plan import Plan
+from discodso.run.plan import Limits, Plan
 from discodso.run.python_tasks import PythonOptions, prepared
 from discodso.run.settings import RunSettings, parse
 from discodso.run.start import start
 from discodso.tasks.bitstring_options import BitstringOptions
 from discodso.tasks.custom import CustomOptions
-from discodso.tasks.policies.options import PolicyOptions
+from discodso.tasks.policies.options import EarlierRuns, PolicyOptions
 from discodso.tasks.regression.options import RegressionOptions
 from discodso.tasks.regression.problems import ProblemOptions
 
@@ -65,7 +65,8 @@ OPTIONS = {
 }
 COMMANDS = {"regression": ("fit",), "policy": ("policy",), "bitstring": ("run", "bitstring")}
 COMMON = {"preset", "changes", "out", "as_json", "events", "tensorboard"}
-OWN = {"regression": {"plot"}, "policy": {"start_from"}, "bitstring": set()}
+OWN = {"regression": {"plot"}, "policy": set(), "bitstring": set()}
+MORE = {"policy": (EarlierRuns,)}  # options that are not in settings files
 EXAMPLES = [options for all_of in OPTIONS.values() for options in all_of]
 
 
@@ -108,7 +109,8 @@ def test_templates_can_be_read(name):
         pytest.skip("this kind is for settings files only")
     settings = parse(tomllib.loads(template(name)))
     assert settings.kind is kind
-    assert settings.plan.top == kind.top
+    assert (settings.plan.budget, settings.plan.top) == (kind.budget, kind.top)
+    assert f"# target = {kind.target} " in template(name)
     assert (settings.method, settings.preset, settings.changes) == (None, "default", {})
 
 
@@ -120,7 +122,7 @@ def test_commands_have_every_option_and_no_other(name):
     given = {parameter.name: parameter for parameter in found.params}
     wanted = {
         each.name: declared(each)
-        for declaration in (Plan, kind_named(name).options)
+        for declaration in (Plan, kind_named(name).options, *MORE.get(name, ()))
         for each in fields(declaration)
         if declared(each).command != ""
     }
@@ -129,6 +131,23 @@ def test_commands_have_every_option_and_no_other(name):
         word = known.command or key.replace("_", "-")
         assert given[key].opts in ([f"--{word}"], [key]), key  # an argument has its plain name
         assert given[key].help == known.help, key
+    assert given["budget"].default == kind_named(name).budget
+
+
+def test_resume_has_the_same_limits_in_python_and_on_the_command_line():
+    given = {parameter.name: parameter for parameter in get_command(app).commands["resume"].params}
+    for each in fields(Limits):
+        assert given[each.name].help == declared(each).help
+        assert f"{each.name}: {declared(each).help}" in resume.__doc__
+    assert set(given) == {
+        "folder",
+        *(each.name for each in fields(Limits)),
+        "as_json",
+        "events",
+        "tensorboard",
+    }
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'budgets'; did you mean 'budget'"):
+        resume("folder", budgets=3)
 
 
 @pytest.mark.parametrize("name", ["tree", "polici", None, 3])

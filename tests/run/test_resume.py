@@ -30,6 +30,7 @@ from discodso import (
     SettingsError,
     StopReason,
     Task,
+    Where,
     preset,
     resume,
     search,
@@ -402,6 +403,22 @@ def test_what_does_not_fit_is_refused(two_checkpoints, change, words):
     with pytest.raises(DiscodsoError, match=words):
         resume(two_checkpoints, **change)
     assert (two_checkpoints / NAME).read_bytes() == before
+
+
+def test_a_run_with_another_condition_is_refused(tmp_path):
+    def task(condition, **named):
+        return Task(replace(valued_sequence(), constraints=[Where(condition, **named)]), objective)
+
+    begun = task(lambda design: design.tokens[0] == "v")
+    search(begun, budget=50, method=RandomSettings(batch_size=25), out=tmp_path / "run")
+    with pytest.raises(CheckpointError, match="another space"):
+        resume(tmp_path / "run", budget=100, task=task(lambda design: design.tokens[1] == "v"))
+    same = task(lambda d: d.tokens[0] == "v")
+    assert resume(tmp_path / "run", budget=100, task=same).calls == 100
+    named = task(lambda design: design.tokens[0] == "v", called="begins with a value")
+    search(named, budget=50, method=RandomSettings(batch_size=25), out=tmp_path / "named")
+    trusted = task(lambda design: design.tokens[0] != "d", called="begins with a value")
+    assert resume(tmp_path / "named", budget=100, task=trusted).calls == 100
 
 
 def test_a_history_that_lost_rows_is_refused_and_one_with_more_is_cut(two_checkpoints):

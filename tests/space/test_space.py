@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from spaces import decision_tree, small_fixed, small_open, small_tree, symbolic
@@ -21,6 +25,7 @@ from discodso import (
     Space,
     Token,
     Tree,
+    Where,
 )
 
 
@@ -127,3 +132,62 @@ def test_bad_rules_and_arguments_are_refused_with_one_line(declare, words):
 
 def test_complexity_adds_up():
     assert symbolic().complexity(Design.of("add", "sin", "x1", ("const", 2.0))) == 4
+
+
+# ------------------------------------------------------------------------------------------------------ marks
+
+
+class Limit:
+    """A condition that is an object."""
+
+    def __call__(self, design):
+        return len(design) < 5
+
+
+def letters(*conditions) -> Space:
+    return Space([Token("a"), Token("b")], OpenSequence(1, 5), conditions)
+
+
+def test_conditions_are_told_apart_by_their_code():
+    conditions = [
+        lambda design: True,
+        lambda design: False,
+        lambda design: len(design) > 2,
+        lambda design: len(design) > 3000,
+        lambda design: any(design) > 2,
+        lambda design: "a" in design.tokens,
+        lambda design: "a" in design.values,
+        lambda design: all(token == "a" for token in design.tokens),
+        lambda design: all(token == "b" for token in design.tokens),
+        lambda design: all(token in {"a", "b"} for token in design.tokens),
+        Limit(),
+        len,
+    ]
+    marks = [letters(Where(condition)).mark for condition in conditions]
+    assert len(set(marks)) == len(marks)
+    assert letters(Where(lambda d: len(d) > 2)).mark == marks[2]
+    assert letters(Where(Limit())).mark == marks[-2]
+    named = [letters(Where(condition, called="same")).mark for condition in conditions]
+    assert len({*named, *marks}) == 1 + len(marks)
+
+
+def test_the_mark_of_a_condition_stays_when_it_is_used_and_in_another_process():
+    code = (
+        "from discodso import OpenSequence, Space, Token, Where\n"
+        "keeps = Where(lambda design: all(t in {'a', 'b', 'c', 'd', 'e'} for t in design.tokens))\n"
+        "space = Space([Token('a'), Token('b')], OpenSequence(1, 5), [keeps])\n"
+        "first = space.mark\n"
+        "space.sample(2000)\n"
+        "print(first, space.mark)\n"
+    )
+    found = set()
+    for seed in "012":
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found |= set(done.stdout.split())
+    assert len(found) == 1

@@ -12,9 +12,12 @@ from typer.core import TyperGroup
 
 from discodso.cli.options import Search, Starting, Watching, command
 from discodso.cli.output import callbacks_for, leave, print_lines, show_outcome
-from discodso.run.plan import Plan
+from discodso.run.plan import Limits, Plan
+from discodso.tasks import bitstring_options
 from discodso.tasks.bitstring_options import BitstringOptions
-from discodso.tasks.policies.options import BUDGET, PolicyOptions
+from discodso.tasks.policies import options as policy_options
+from discodso.tasks.policies.options import EarlierRuns, PolicyOptions
+from discodso.tasks.regression import options as regression_options
 from discodso.tasks.regression.options import RegressionOptions
 
 
@@ -52,13 +55,20 @@ def run_file(
 
 
 @run.command("bitstring")
-@command(BitstringOptions, Plan, Search, Watching, defaults={"budget": 50_000})
+@command(BitstringOptions, Plan, Search, Watching, defaults={"budget": bitstring_options.BUDGET})
 def run_bitstring(task: BitstringOptions, plan: Plan, search: Search, watching: Watching) -> None:
     """The paper's parameterised bitstring task: find hidden bits and hidden numbers."""
     _start(_settings(task, plan, search), search.out, watching)
 
 
-@command(RegressionOptions, Plan, Search, Watching, arguments=("table",), defaults={"budget": 100_000})
+@command(
+    RegressionOptions,
+    Plan,
+    Search,
+    Watching,
+    arguments=("table",),
+    defaults={"budget": regression_options.BUDGET},
+)
 def fit(
     task: RegressionOptions,
     plan: Plan,
@@ -75,39 +85,36 @@ def fit(
     _start(_settings(task, plan, search), search.out, watching, plot)
 
 
-@command(PolicyOptions, Plan, Search, Watching, arguments=("environment",), defaults={"budget": BUDGET})
-def policy(
-    task: PolicyOptions,
-    plan: Plan,
-    search: Search,
-    watching: Watching,
-    start_from: Annotated[
-        list[Path], Option(help="Folder of an earlier run, whose best trees come first; may be given again.")
-    ] = [],  # noqa: B006
-) -> None:
+@command(
+    PolicyOptions,
+    EarlierRuns,
+    Plan,
+    Search,
+    Watching,
+    arguments=("environment",),
+    defaults={"budget": policy_options.BUDGET},
+)
+def policy(task: PolicyOptions, earlier: EarlierRuns, plan: Plan, search: Search, watching: Watching) -> None:
     """Find a decision tree that acts well in a Gymnasium environment, and score it on 1000 fresh seeds."""
     settings = _settings(task, plan, search)
-    if start_from:
+    if earlier.start_from:
         from discodso.tasks.policies.kind import earlier_designs
 
-        first = earlier_designs(start_from, settings.task, settings.preset, settings.plan.seed)
+        first = earlier_designs(earlier.start_from, settings.task, settings.preset, settings.plan.seed)
         settings = replace(settings, initial_designs=first)
     _start(settings, search.out, watching)
 
 
-@command(Watching)
+@command(Limits, Watching)
 def resume(
+    limits: Limits,
     watching: Watching,
     folder: Annotated[Path, Argument(help="Folder of the run, its --out.")],
-    budget: Annotated[int | None, Option(help="Objective calls in all, if more than before.")] = None,
-    time_limit: Annotated[
-        float | None, Option(help="Seconds in all, those before included, if another limit than before.")
-    ] = None,
 ) -> None:
     """Go on with a run, exactly as if it had never stopped."""
     from discodso.run.start import settings_of
 
-    _start(settings_of(folder, budget, time_limit), folder, watching, resume=True)
+    _start(settings_of(folder, limits.budget, limits.time_limit), folder, watching, resume=True)
 
 
 def _settings(task: Any, plan: Plan, search: Search) -> Any:
@@ -132,7 +139,5 @@ def _start(
     outcome = start(settings, out=out, resume=resume, callback=callbacks_for(watching), introduce=introduce)
     show_outcome(settings.kind, outcome, watching.as_json, out)
     if plot is not None:  # last, so that a picture that cannot be written costs nothing
-        from discodso.tasks.regression.kind import draw
-
-        draw(outcome.found, plot)
+        settings.kind.draw(outcome.found, plot)
     leave(outcome)

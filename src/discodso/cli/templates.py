@@ -46,10 +46,6 @@ def template(name: str) -> str:
     from discodso.run.kinds import kind_named
 
     kind = kind_named(name)
-    budget, target = _SIZES.get(name, (10_000, "0.999"))
     executor = _EXECUTOR if kind.executors is True else ""
-    run = _RUN.format(budget=budget, target=target, top=kind.top)
+    run = _RUN.format(budget=kind.budget, target=kind.target, top=kind.top)
     return kind.template + _METHOD + run + executor
-
-
-_SIZES = {"regression": (100_000, "0.999"), "bitstring": (50_000, "0.999"), "policy": (10_000, "500.0")}

@@ -62,7 +62,7 @@ class Learner:
             require_finite(loss, score, chosen.advantages)
             self._optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            norm = limit_gradients(self.policy, s.max_gradient_norm)
+            limit_gradients(self.policy, s.max_gradient_norm)
             self._optimiser.step()
         self.updates += 1
         return Metrics(
@@ -70,7 +70,6 @@ class Learner:
             kept=len(teachers),
             loss=float(loss.detach()),
             entropy=float(score.entropy.detach().mean()),
-            gradient_norm=norm,
         )
 
     def state(self) -> State:

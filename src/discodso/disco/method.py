@@ -23,7 +23,7 @@ class Metrics:
     Attributes:
         quantile: of the rewards of the batch.
         kept: designs that taught.
-        loss, entropy, gradient_norm: of the update; the entropy is the mean over the kept designs.
+        loss, entropy: of the update; the entropy is the mean over the kept designs.
         shares: in the next batch, by who proposes: "policy", "variation" and "refinement".
         restarted: whether the method begins anew after it.
         redrawn: designs that were drawn again since the last one, since they met a dead end or no condition.
@@ -33,7 +33,6 @@ class Metrics:
     kept: int | None = None
     loss: float | None = None
     entropy: float | None = None
-    gradient_norm: float | None = None
     shares: Mapping[str, float] | None = None
     restarted: bool = False
     redrawn: int | None = None

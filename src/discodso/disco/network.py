@@ -22,7 +22,8 @@ from discodso.disco.settings import NEIGHBOURS, NetworkSettings
 from discodso.disco.value_head import FORBIDDEN, ValueHead
 from discodso.space.prefix import Prefix
 from discodso.space.replay import Trace
-from discodso.space.space import Options, Space
+from discodso.space.ruled import Options
+from discodso.space.space import Space
 
 Memory = tuple[tuple[Tensor, ...], ...]  # of every layer: (hidden, cell) of an LSTM, (hidden,) of a GRU
 

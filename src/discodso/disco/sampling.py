@@ -14,7 +14,8 @@ from discodso.disco.scripts import Reader, Scripts
 from discodso.space import _kernels
 from discodso.space.design import DesignBatch
 from discodso.space.prefix import Prefix
-from discodso.space.space import Options, Space
+from discodso.space.ruled import Options
+from discodso.space.space import Space
 
 _NOTHING = np.empty((0, 1))
 _ATTEMPTS, _AS_MANY = 40, 10  # to draw designs again; the first of them as many as are missing

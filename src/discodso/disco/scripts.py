@@ -16,7 +16,8 @@ import numpy as np
 from discodso.base.arrays import Bools, Floats, Ints
 from discodso.space.design import DesignBatch, padded
 from discodso.space.prefix import Prefix
-from discodso.space.space import Options, Space
+from discodso.space.ruled import Options
+from discodso.space.space import Space
 
 FRESH = -2  # in place of a token: the policy draws it, and all below it
 _END = -1

@@ -106,8 +106,8 @@ def require_finite(loss: Tensor, score: Score, advantages: Floats) -> None:
     )
 
 
-def limit_gradients(module: torch.nn.Module, limit: float) -> float:
-    """Scale gradients down to a norm of at most `limit`; returns the norm that they had.
+def limit_gradients(module: torch.nn.Module, limit: float) -> None:
+    """Scale gradients down to a norm of at most `limit`.
 
     Raises TrainingError naming the weights if a gradient is not finite.
     """
@@ -126,4 +126,3 @@ def limit_gradients(module: torch.nn.Module, limit: float) -> float:
         for parameter in module.parameters():
             if parameter.grad is not None:
                 parameter.grad *= limit / norm
-    return norm

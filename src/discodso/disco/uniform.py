@@ -8,7 +8,8 @@ from discodso.base.arrays import Floats, Ints
 from discodso.disco.emission import Emission, Places
 from discodso.disco.truncated import draw_truncated
 from discodso.space.prefix import Prefix
-from discodso.space.space import Options, Space
+from discodso.space.ruled import Options
+from discodso.space.space import Space
 
 
 class UniformStepper:

@@ -30,7 +30,8 @@ from discodso.disco.emission import Places
 from discodso.disco.settings import SCALE_LIMITS, NetworkSettings
 from discodso.space import _kernels
 from discodso.space.replay import Trace
-from discodso.space.space import Options, Space
+from discodso.space.ruled import Options
+from discodso.space.space import Space
 from discodso.space.values import Choice
 
 COORDINATE_LIMIT = 10.0  # of coordinates as network inputs; a constant of 1e6 must not saturate every gate

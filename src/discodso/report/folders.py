@@ -131,7 +131,7 @@ def read_run(path: Path) -> RunRecord:
     require_run_folder(path)
     top = read_top(path) or {}
     settings = read_settings(path / SETTINGS)
-    kind = _kind(path, settings)
+    kind = _kind(settings)
     return RunRecord(
         path=path,
         settings=settings,
@@ -147,13 +147,10 @@ def read_run(path: Path) -> RunRecord:
     )
 
 
-def _kind(path: Path, settings: Mapping[str, Any]) -> Kind:
-    """The kind of task of a folder: that which has written into it at the end, else that of its settings."""
+def _kind(settings: Mapping[str, Any]) -> Kind:
+    """The kind of task that settings name; that of tasks made in Python if they name none that is known."""
     name = _mapping(settings.get("task")).get("kind")
-    if name in kind_names():
-        return kind_named(name)
-    ended = (kind for kind in map(kind_named, kind_names()) if kind.last and (path / kind.last).is_file())
-    return next(ended, kind_named("python"))
+    return kind_named(name if name in kind_names() else "python")
 
 
 def by_task(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:

@@ -97,9 +97,11 @@ class Kind:
         whole: options with paths from the root, so that a run can be gone on with from anywhere.
         title: the task for people, from the table [task] and from what `read` gives.
         template: of a settings file, for `discodso init`; files that belong to it are in `files`.
+        budget, target: of the template; the command of a kind has the same budget.
         top: designs that a run keeps by default.
         executors: whether an executor may evaluate its designs; else what to use in its place.
         lines, data: what was found for people, as text and tables of Rich for a width, and for programs.
+        draw: draws what was found into a file, whose ending says the format; None if there is no such picture.
         read: reads back what `finish` has written into a folder; None if nothing, or nothing that can be read.
         last: the file that `finish` writes last, JSON with the "calls" of the search; "" if it writes none.
         summary: what was found at the end, from what `read` gives: figures for programs and a line for people.
@@ -113,10 +115,13 @@ class Kind:
     whole: Callable[[Any], Any] = lambda options: options
     template: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
+    budget: int = 10_000
+    target: float = 0.999
     top: int = 10
     executors: bool | str = True
     lines: Callable[[Outcome, int], Sequence[Any]] | None = None
     data: Callable[[Outcome], dict[str, Any]] | None = None
+    draw: Callable[[Any, Path], None] | None = None
     read: Callable[[Path], Any] = lambda folder: None
     last: str = ""
     summary: Callable[[Any], tuple[dict[str, Any] | None, str]] | None = None

@@ -53,3 +53,13 @@ class Plan:
             return self
         share = self.budget // _CONFIRMING_SHARE
         return replace(self, confirm_calls=share if share >= _LEAST_RACE else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of a run that is gone on with, in place of those in its plan, which checks them."""
+
+    budget: int | None = option(None, "Objective calls in all; that of the run by default.")
+    time_limit: float | None = option(
+        None, "Seconds in all, those before included; that of the run by default."
+    )

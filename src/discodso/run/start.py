@@ -21,7 +21,7 @@ from discodso.run.executors.kinds import make_executor
 from discodso.run.folder import SETTINGS, RunFolder, require_run_folder, require_unused
 from discodso.run.kinds import Outcome, Prepared
 from discodso.run.loop import Loop, Pending
-from discodso.run.plan import Plan
+from discodso.run.plan import Limits, Plan
 from discodso.run.python_tasks import PythonOptions
 from discodso.run.result import Result
 from discodso.run.settings import RunSettings, changed, read
@@ -81,32 +81,33 @@ def search(
     return start(settings, out=out, callback=callback, executor=executor).result
 
 
+@with_options(Limits)
 def resume(
     folder: str | Path,
     *,
-    budget: int | None = None,
-    time_limit: float | None = None,
     task: Task | None = None,
     method: MethodSettings | None = None,
     executor: Executor | None = None,
     callback: Any = None,
+    **limits: Any,
 ) -> Any:
     """Go on with the run in a folder, exactly as if it had never stopped.
 
     Args:
         folder: `out` of the run.
-        budget: objective calls in all; that of the run by default.
-        time_limit: seconds in all, those before included.
         task: for runs that began in Python, the same task again.
         method: for runs that began with a method of one's own, its settings.
         executor: evaluates designs elsewhere; that of the settings by default.
         callback: watches the run; see `search`.
+        {options}
 
     Returns:
         What the function returned that began the run: a `Result`, or a `PolicySearch`; a `FoundEquation` where the
         run began as an equation for a table.
     """
-    settings = replace(settings_of(folder, budget, time_limit), given=task)
+    own = Limits(**taken(Limits, limits))
+    require_nothing_left("resume", limits, Limits)
+    settings = replace(settings_of(folder, own.budget, own.time_limit), given=task)
     if task is not None:
         settings = replace(settings, task=PythonOptions(task.name))
     if method is not None:

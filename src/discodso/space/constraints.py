@@ -16,11 +16,14 @@ a token is the token before it.
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from inspect import unwrap
 from itertools import product
+from types import CodeType
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -100,6 +103,15 @@ class Where(Constraint, sees_values=False):
         """How errors and reports call it."""
         return f"Where({self.called or getattr(self.predicate, '__name__', 'predicate')})"
 
+    @property
+    def mark(self) -> str:
+        """Its name, and without `called` a hash of the function's code, so that `resume` knows another one."""
+        made = unwrap(self.predicate)
+        code = getattr(made, "__code__", None) or getattr(type(made).__call__, "__code__", None)
+        if self.called or not isinstance(code, CodeType):
+            return self.name
+        return f"{self.name} {hashlib.sha256(_written_out(code).encode()).hexdigest()[:16]}"
+
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""
         return prefix.forbid_nothing()
@@ -111,6 +123,18 @@ class Where(Constraint, sees_values=False):
         except Exception as error:
             what = f"{self.name} raised {type(error).__name__}"
             raise DeclarationError(f"{what} for {design}: {error}") from error
+
+
+def _written_out(constant: Any) -> str:
+    """Code, or a constant of it, as a text that is the same in every process of one version of Python."""
+    if isinstance(constant, CodeType):
+        names = (constant.co_names, constant.co_freevars)
+        return f"{constant.co_code.hex()} {names} {_written_out(constant.co_consts)}"
+    if isinstance(constant, tuple):
+        return f"({', '.join(map(_written_out, constant))})"
+    if isinstance(constant, frozenset):  # whose order is another one in every process
+        return f"{{{', '.join(sorted(map(_written_out, constant)))}}}"
+    return repr(constant)
 
 
 class Prior(Rule):

@@ -10,7 +10,8 @@ import numpy as np
 from discodso.base.arrays import Floats, Ints
 from discodso.space.design import DesignBatch
 from discodso.space.listing import walked
-from discodso.space.space import Options, Space
+from discodso.space.ruled import Options
+from discodso.space.space import Space
 
 _AT_ONCE = 2_000  # prefixes; a batch of them takes room for the longest design each
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html import escape
 from itertools import islice
@@ -15,8 +15,8 @@ from discodso.base.checks import require_integer
 from discodso.base.errors import DeadEndError, DeclarationError
 from discodso.space.look_ahead import LookAhead
 from discodso.space.prefix import Prefix
+from discodso.space.ruled import RuledSpace
 from discodso.space.sequence_rules import Sum, is_known, look_ahead_of
-from discodso.space.space import Space
 from discodso.space.tokens import FixedSequence
 from discodso.space.tree_rules import tree_tables
 from discodso.space.values import Choice, Integer
@@ -25,7 +25,7 @@ _AT_ONCE = 500  # prefixes
 _LISTED = 1_000_000  # skeletons that are counted one by one
 
 
-def walked(space: Space, tokens: Ints, values: Floats | None = None) -> Prefix:
+def walked(space: RuledSpace, tokens: Ints, values: Floats | None = None) -> Prefix:
     """The prefixes that tokens[B, n] make, with values[B, n, V], or with their values left open."""
     prefix = space.start(len(tokens))
     if values is None:
@@ -36,7 +36,7 @@ def walked(space: Space, tokens: Ints, values: Floats | None = None) -> Prefix:
     return prefix
 
 
-def skeletons(space: Space, max_length: int | None = None) -> Iterator[tuple[str, ...]]:
+def skeletons(space: RuledSpace, max_length: int | None = None) -> Iterator[tuple[str, ...]]:
     """All sequences of tokens that keep the rules, by length, one after the other; values are left open.
 
     Args:
@@ -74,7 +74,7 @@ def skeletons(space: Space, max_length: int | None = None) -> Iterator[tuple[str
                 yield from map(tuple, names[longer])
 
 
-def count(space: Space, max_length: int | None = None) -> int:
+def count(space: RuledSpace, max_length: int | None = None) -> int:
     """How many skeletons there are up to a length.
 
     Exact for the rules on tokens, by their tables where these say it all, else one by one. Bounds and conditions
@@ -126,9 +126,8 @@ class Description(str):
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def describe(space: Space, examples: int = 3) -> Description:
-    """What was declared, in words, with some random designs."""
-    require_integer("examples", examples, 0)
+def describe(space: RuledSpace, examples: Sequence[str] = ()) -> Description:
+    """What was declared, in words, with some designs."""
     lines = [f"{space.shape}", "", "tokens"]
     for k, token in enumerate(space.library.tokens):
         if k == space.library.end:
@@ -149,9 +148,5 @@ def describe(space: Space, examples: int = 3) -> Description:
     if left_out := [f"  {rule.name}" for rule in space.left_out]:
         lines += ["", "too many to look ahead with the others: designs may be drawn again", *left_out]
     if examples:
-        try:
-            drawn = [space.render(design) for design in space.sample(examples)]
-        except DeadEndError as error:
-            drawn = [str(error)]
-        lines += ["", "random designs", *(f"  {line}" for line in drawn)]
+        lines += ["", "random designs", *(f"  {line}" for line in examples)]
     return Description("\n".join(lines))

@@ -15,7 +15,8 @@ from discodso.base.arrays import Bools, Floats, Ints
 from discodso.base.errors import InvalidDesignError
 from discodso.space.design import DesignBatch
 from discodso.space.prefix import Traversals
-from discodso.space.space import Options, Space
+from discodso.space.ruled import Options
+from discodso.space.space import Space
 
 
 @dataclass(frozen=True)

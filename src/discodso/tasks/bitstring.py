@@ -20,7 +20,7 @@ from discodso.run.task import Task
 from discodso.space.design import DesignBatch
 from discodso.space.space import Space
 from discodso.space.tokens import FixedSequence, Token
-from discodso.tasks.bitstring_options import BitstringOptions
+from discodso.tasks.bitstring_options import BUDGET, BitstringOptions
 
 
 def f1(x: Floats, target: Floats) -> Floats:
@@ -94,4 +94,5 @@ length = 10
 alpha = 0.9                # weight of the bits against the numbers
 objective = "f1"           # f1 has many local maxima, f2 jumps
 """,
+    budget=BUDGET,
 )

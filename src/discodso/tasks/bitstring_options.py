@@ -7,6 +7,8 @@ from typing import ClassVar
 
 from discodso.base.options import check_options, option
 
+BUDGET = 50_000
+
 
 @dataclass(frozen=True)
 class BitstringOptions:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from discodso.base.checks import require
 from discodso.base.errors import DeclarationError, DiscodsoError, SettingsError
 from discodso.base.files import read_object, write_atomically
 from discodso.base.options import require_nothing_left, taken, with_options
@@ -34,7 +33,7 @@ from discodso.space.design import Design
 from discodso.tasks.policies.environments import Interface, as_environment
 from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.objective import TreeObjective
-from discodso.tasks.policies.options import BUDGET, PolicyOptions
+from discodso.tasks.policies.options import BUDGET, EarlierRuns, PolicyOptions
 from discodso.tasks.policies.policy_choice import PolicySearch, choose_and_test
 from discodso.tasks.policies.racing import Racing
 from discodso.tasks.policies.splits import Vocabulary
@@ -70,14 +69,13 @@ def default_settings(common_episodes: bool = False, budget: int | None = None) -
     )
 
 
-@with_options(Plan, PolicyOptions)
+@with_options(Plan, PolicyOptions, EarlierRuns)
 def search_policy(
     environment: Any,
     *,
     budget: int = BUDGET,
     preset: Preset = "default",
     method: MethodSettings | None = None,
-    start_from: Sequence[str | Path] = (),
     callback: Any = None,
     out: str | Path | None = None,
     **options: Any,
@@ -89,8 +87,6 @@ def search_policy(
         budget: objective calls, each the mean return of a tree over fresh episodes.
         preset: "default" for what measured best, "paper" for the paper's settings and protocol.
         method: settings of the method in place of the preset's.
-        start_from: folders of earlier runs of this environment; their best trees are evaluated first, and learned
-            from. A few short searches with few episodes find where to look, one with many then looks closely.
         callback: watches the search; see `search`.
         out: folder for the run, which must be new or empty; at the end it has the policy and its picture as well.
             `resume` goes on with it.
@@ -101,14 +97,14 @@ def search_policy(
     given = as_environment(environment, options.pop("arguments", None))
     plan = Plan(budget, **{"top": KIND.top, **taken(Plan, options)})
     own = taken(PolicyOptions, options)
-    require_nothing_left("search_policy", options, Plan, PolicyOptions)
+    earlier = EarlierRuns(**taken(EarlierRuns, options))
+    require_nothing_left("search_policy", options, Plan, PolicyOptions, EarlierRuns)
     if own.get("test_seeds") is not None:
         tests = tuple(int(test) for test in own["test_seeds"])
         own["test_seeds"] = None if tests == tuple(TEST_SEEDS) else tests
     own["ranges"] = {str(name): tuple(ends) for name, ends in (own.get("ranges") or {}).items()}
     task = PolicyOptions(environment=given.id, arguments=dict(given.arguments), **own)
-    require("start_from", start_from, not isinstance(start_from, (str, Path)), "a list of folders")
-    first = earlier_designs(start_from, task, preset, plan.seed)
+    first = earlier_designs(earlier.start_from, task, preset, plan.seed)
     settings = RunSettings(task, plan, method, preset, initial_designs=first)
     found: PolicySearch = start(settings, out=out, callback=callback).found
     return found
@@ -310,6 +306,8 @@ episodes = 100             # N, for one objective call: its reward is their mean
 # [task.ranges]            # of thresholds, by feature
 # angle = [-0.2, 0.2]
 """,
+    budget=BUDGET,
+    target=500.0,
     top=100,  # all of them go to the choice
     executors="it has workers of its own; see task.workers",
     lines=_lines,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from discodso.base.checks import require
@@ -108,3 +109,19 @@ class PolicyOptions:
             require("typical_nodes", self.typical_nodes, small, "3 or more, or 0 for no preference")
         if self.test_seeds is not None:
             require("test_seeds", self.test_seeds, len(self.test_seeds) >= 2, "at least two seeds")
+
+
+@dataclass(frozen=True)
+class EarlierRuns:
+    """What a search of trees begins with; a run folder has the trees themselves."""
+
+    start_from: tuple[str | Path, ...] = option(
+        (),
+        "Folders of earlier runs of this environment, whose best trees are evaluated first and learned from; on "
+        "the command line one folder, may be given again. A few short searches with few episodes find where to "
+        "look, one with many then looks closely.",
+    )
+
+    def __post_init__(self) -> None:
+        several = not isinstance(self.start_from, (str, Path))
+        require("start_from", self.start_from, several, "a list of folders")

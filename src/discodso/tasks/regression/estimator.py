@@ -23,7 +23,7 @@ from discodso.tasks.regression import export
 from discodso.tasks.regression.data import GivenData
 from discodso.tasks.regression.front import front_columns
 from discodso.tasks.regression.models import FoundEquation
-from discodso.tasks.regression.options import ModelOptions, RegressionOptions
+from discodso.tasks.regression.options import BUDGET, ModelOptions, RegressionOptions
 
 
 class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -41,7 +41,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        budget: int = 100_000,
+        budget: int = BUDGET,
         time_limit: float | None = None,
         preset: Preset = "default",
         method: MethodSettings | None = None,

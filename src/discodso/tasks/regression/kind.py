@@ -28,7 +28,7 @@ from discodso.tasks.regression.expression_space import Fit, RegressionSpace
 from discodso.tasks.regression.front import FrontKeeper, front_columns
 from discodso.tasks.regression.losses import metric_loss
 from discodso.tasks.regression.models import FoundEquation, calls_for_choice, kept_expressions, make_model
-from discodso.tasks.regression.options import RegressionOptions, is_squared
+from discodso.tasks.regression.options import BUDGET, RegressionOptions, is_squared
 from discodso.tasks.regression.typeset import equation as equation_of
 from discodso.tasks.regression.typeset import mathml
 
@@ -114,7 +114,7 @@ def _lines(outcome: Outcome, width: int) -> list[Any]:
     ]
 
 
-def draw(found: FoundEquation, path: Path) -> None:
+def _draw(found: FoundEquation, path: Path) -> None:
     """Draw predicted against true values, and the front; the ending of the path says the format."""
     data, equation = found.data, export.text(found.expression, digits=4)
     figures.fit_and_front(
@@ -221,9 +221,11 @@ target = "y"               # the column to explain
 # polish = true            # fit constants by least squares
 # threads = 1
 """,
+    budget=BUDGET,
     executors="it evaluates here; see task.threads",
     lines=_lines,
     data=_data,
+    draw=_draw,
     read=read_equation,
     last=EQUATION,
     shown=_shown,

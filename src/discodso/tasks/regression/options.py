@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from discodso.base.options import check_options, option
 
+BUDGET = 100_000
 Range = tuple[float, float]
 REALS: Range = (-math.inf, math.inf)
 MetricName = Literal["nmse", "nrmse", "mae", "r2"]
