@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # they bring torch, which a method without a network does wit
     from discodso.disco.network import Policy
 
 _SMALL = 250  # a budget for which batches are smaller still
+_TINY = 100  # a budget for which the screen begins earlier
 # The best designs of all starts, with which a new one may begin.
 _OVER_STARTS = ArchiveSettings(size=20, niche=1, niche_length=5)
 
@@ -516,7 +517,7 @@ def default_settings(
         archive=ArchiveSettings(size=20, niche=2, recheck=0.2 if noisy else 0.0),
         variation=VariationSettings(single=0.0 if noisy else 0.5),
         refinement=RefinementSettings(),
-        screen=ScreenSettings(),
+        screen=ScreenSettings(first=20) if budget is not None and budget <= _TINY else ScreenSettings(),
         adaptive=True,
         restarts=RestartSettings(),
     )
