@@ -51,6 +51,7 @@ from discodso import (
 SEEDS = 10
 CALLS = (50, 200, 500)
 ALL = (*PROBLEMS, *FRESH)
+LEAST = 3  # runs of a method that is compared
 METHODS = ("default", "TPE", "GP sampler", "SMAC3", "random search", "CMA-ES, fixed structure")
 CHEAP_FIRST = ("random search", "CMA-ES, fixed structure", "default", "TPE", "SMAC3", "GP sampler")
 KEYS = [
@@ -293,7 +294,8 @@ def table(records: Sequence[Record]) -> str:
 
         lines += [f"## {calls:,} calls, {SEEDS} seeds", "", *grid("method", METHODS, ALL, cell), ""]
         for problem in ALL:
-            rewards = {method: found[method, problem] for method in METHODS if (method, problem) in found}
+            runs = {method: found.get((method, problem), []) for method in METHODS}
+            rewards = {method: own for method, own in runs.items() if len(own) >= LEAST}
             if rewards:
                 lines.append(f"- {problem}: {standing(rewards)}")
         lines.append("")
