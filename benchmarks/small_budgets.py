@@ -296,7 +296,7 @@ def table(records: Sequence[Record]) -> str:
         for problem in ALL:
             runs = {method: found.get((method, problem), []) for method in METHODS}
             rewards = {method: own for method, own in runs.items() if len(own) >= LEAST}
-            if rewards:
+            if len(rewards) > 1:
                 lines.append(f"- {problem}: {standing(rewards)}")
         lines.append("")
     return "\n".join(lines)
