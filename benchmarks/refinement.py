@@ -101,7 +101,7 @@ class PatternSearch:
         """Whether its steps are tiny."""
         return bool((self.steps / self.spread).max() < 1e-6)
 
-    def propose(self, count: int, rng: np.random.Generator) -> Floats:
+    def propose(self, count: int, rng: np.random.Generator, modelled: bool = False) -> Floats:
         """units[count, N]: what gained, together; then each number, up, down, and by half."""
         tried = [self.mean + self.together] if self.together.any() else []
         turn = 0
