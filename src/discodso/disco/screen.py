@@ -59,7 +59,7 @@ class Process:
         if shape is None:
             few = np.linspace(0, len(targets) - 1, min(len(targets), _FITTED)).astype(np.int64)
             some = tuple(block[few] for block in blocks)
-            own = [_distances(a, a) / scale for a, scale in zip(some, scales, strict=True)]
+            own = [squared_distances(a, a) / scale for a, scale in zip(some, scales, strict=True)]
             shape = max(
                 ((w, length, n) for w in _WEIGHTS for length in _LENGTHS for n in _NOISES),
                 key=lambda s: _likelihood(
@@ -77,7 +77,7 @@ class Process:
             np.concatenate([root * block for root, block in zip(roots, side, strict=True)], axis=1)
             for side in (one, other)
         )
-        return np.exp(-_distances(left, right))
+        return np.exp(-squared_distances(left, right))
 
     @cached_property
     def _solved(self) -> tuple[Floats, Floats]:
@@ -93,8 +93,8 @@ class Process:
         return cross @ weights, np.sqrt(np.maximum(1.0 - (known**2).sum(axis=0), 1e-12))
 
 
-def _distances(one: Floats, other: Floats) -> Floats:
-    """float[N, M], squared."""
+def squared_distances(one: Floats, other: Floats) -> Floats:
+    """float[N, M], of points[N, D] from others[M, D]."""
     squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * one @ other.T
     distances: Floats = np.maximum(squares, 0.0)
     return distances

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky
 
 from discodso.base.arrays import Floats
-from discodso.disco.screen import normal_scores
+from discodso.disco.screen import normal_scores, squared_distances
 
 _LENGTHS = (1.0, 2.0, 4.0, 8.0)  # in steps of the search
 _NOISES = (1e-6, 1e-3, 1e-1)  # as shares of the prior variance
@@ -26,7 +26,7 @@ def local_model(points: Floats, rewards: Floats) -> Model | None:
     """Fit points[M, N] with their rewards[M]; None if no process fits."""
     size = math.sqrt(points.shape[1])
     own, targets = points / size, normal_scores(rewards)
-    distances = _distances(own, own)
+    distances = squared_distances(own, own)
     best, chosen = -np.inf, None
     for length in _LENGTHS:
         kernel = np.exp(-distances / (2 * length**2))
@@ -45,13 +45,7 @@ def local_model(points: Floats, rewards: Floats) -> Model | None:
     length, weights = chosen
 
     def expected(others: Floats) -> Floats:
-        found: Floats = np.exp(-_distances(others / size, own) / (2 * length**2)) @ weights
+        found: Floats = np.exp(-squared_distances(others / size, own) / (2 * length**2)) @ weights
         return found
 
     return expected
-
-
-def _distances(one: Floats, other: Floats) -> Floats:
-    """float[N, M], squared."""
-    squares: Floats = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * one @ other.T
-    return np.maximum(squares, 0.0)
