@@ -45,7 +45,7 @@ X = RNG.uniform(0.3, 2.0, (300, 2))  # more than two blocks of rows
 
 @pytest.mark.parametrize("name", sorted(OPERATORS))
 def test_slopes_of_every_operator_are_those_of_sympy(name):
-    operand = ["mul", ("const", 0.7), "x1"], ["add", ("const", 0.4), "x2"]
+    operand = ["mul", ("const", 0.45), "x1"], ["add", ("const", 0.4), "x2"]
     inner = [item for part in operand[: OPERATORS[name].arity] for item in part]
     # Above it another operator, and beside it a part that no constant moves.
     expression = Expression(Design.of("add", "mul", "x2", name, *inner, "sin", "x1"), ("x1", "x2"))

@@ -74,9 +74,18 @@ def unary(code: int, a: Floats, out: Floats, work: Floats, count: int) -> None:
     elif code == 16:
         for j in range(count):
             out[j] = 1.0 / a[j]
-    else:
+    elif code == 17:
         for j in range(count):
             out[j] = abs(a[j])
+    elif code == 18:
+        for j in range(count):
+            out[j] = np.arcsin(a[j])
+    elif code == 19:
+        for j in range(count):
+            out[j] = np.arccos(a[j])
+    else:
+        for j in range(count):
+            out[j] = np.arctan(a[j])
 
 
 @njit(**OPTIONS)

@@ -141,9 +141,16 @@ def _unary_slopes(kind: int, a: Floats, f: Floats, g: Floats, out: Floats, work:
     elif kind == 16:
         for j in range(count):
             out[j] = -g[j] * f[j] * f[j]
-    else:
+    elif kind == 17:
         for j in range(count):
             out[j] = g[j] * np.sign(a[j])
+    elif kind <= 19:
+        for j in range(count):
+            slope = g[j] / np.sqrt(1.0 - a[j] * a[j])
+            out[j] = slope if kind == 18 else -slope
+    else:
+        for j in range(count):
+            out[j] = g[j] / (1.0 + a[j] * a[j])
 
 
 @njit(**OPTIONS)

@@ -77,6 +77,9 @@ _BUILT_IN: tuple[tuple[str, int, Callable[..., Any]], ...] = (
     ("neg", 1, np.negative),
     ("inv", 1, np.reciprocal),
     ("abs", 1, np.abs),
+    ("asin", 1, np.arcsin),
+    ("acos", 1, np.arccos),
+    ("atan", 1, np.arctan),
 )
 OPERATORS: Mapping[str, Operator] = MappingProxyType(
     {own[0]: Operator(*own, code=code) for code, own in enumerate(_BUILT_IN)}

@@ -27,7 +27,7 @@ _RESERVED = {*keyword.kwlist, *"math abs double float int const return x predict
 
 def _templates(library: str, power: str, absolute: str) -> dict[str, str]:
     """A template for each operator, given what stands before functions of the library and before powers."""
-    functions = ("sin", "cos", "tan", "tanh", "exp", "log", "sqrt")
+    functions = ("sin", "cos", "tan", "tanh", "exp", "log", "sqrt", "asin", "acos", "atan")
     return {
         "add": "({} + {})",
         "sub": "({} - {})",
