@@ -1,4 +1,4 @@
-"""The commands that redo experiments of the paper: reproduce, bench."""
+"""The commands that redo experiments: reproduce, bench."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from discodso.cli.output import print_lines
 
 ExecutorName = Annotated[str, Option(help="processes, dask or ray: where the runs go.")]
 Address = Annotated[str | None, Option(help="Of a Dask scheduler or a Ray cluster.")]
-bench = Typer(no_args_is_help=True, help="The experiments of the paper.")
+bench = Typer(no_args_is_help=True, help="Experiments: the paper's problems, and laws.")
 
 
 class ScaleName(StrEnum):
@@ -87,6 +87,46 @@ def bench_regression(
         for calls in sorted({*checkpoint, budget}):  # the runs go on from one to the next
             table = regression_runs.bench(names, seeds, calls, data, search, out.resolve(), where, _say)
             print(f"\n{calls} calls, variant {variant}, {seeds} seed(s)\n\n{table}")
+
+
+@bench.command("laws")
+def bench_laws(
+    sets: Annotated[
+        str, Option(help="feynman, nguyen, keijzer, korns, vladislavleva, nist, or 'all'; by commas.")
+    ] = "feynman",
+    laws: Annotated[str, Option(help="'all', or names such as I.12.2 separated by commas.")] = "all",
+    noise: Annotated[str, Option(help="Shares of the target's deviation, separated by commas.")] = "0",
+    seeds: Annotated[int, Option(help="Runs for each law and noise.")] = 1,
+    budget: Annotated[int, Option(help="Objective calls for each run.")] = 100_000,
+    half: Annotated[str, Option(help="all, tuned (odd numbers) or shown (even numbers).")] = "all",
+    workers: Annotated[int, Option(help="Processes.")] = 2,
+    executor: ExecutorName = "processes",
+    address: Address = None,
+    out: Annotated[Path, Option(help="File of the runs; those that it has are not repeated.")] = Path(
+        "law-runs.jsonl"
+    ),
+) -> None:
+    """Search for laws of physics and of classical sets: how many are found again; go on by the same command."""
+    from discodso.base.checks import require, require_integer, require_one_of
+    from discodso.reproduce import law_runs
+    from discodso.tasks.regression.laws import HALVES
+
+    require_integer("seeds", seeds, 1)
+    require_integer("budget", budget, 1)
+    require_one_of("half", half, HALVES)
+    try:
+        noises = [float(part) for part in noise.split(",")]
+    except ValueError:
+        noises = []
+    good = bool(noises) and all(0 <= own < 10 for own in noises)
+    require("noise", noise, good, "numbers such as 0,0.01")
+    part: Any = half
+    names = "all" if laws == "all" else [name.strip() for name in laws.split(",")]
+    chosen = "all" if sets == "all" else [name.strip() for name in sets.split(",")]
+    wanted = law_runs.chosen(chosen, names, part)
+    with _executor(executor, workers, address) as where:
+        table = law_runs.bench(wanted, noises, seeds, budget, out.resolve(), where, _say)
+    print(f"{budget} calls, {seeds} seed(s)\n\n{table}", end="")
 
 
 def _executor(kind: str, workers: int, address: str | None) -> Any:

@@ -11,6 +11,9 @@ hundred times as much as that.
 
 An expression has at most half more tokens than the law, and four. If only that fails, SymPy has some seconds to
 write it shorter, or to show that the difference is zero.
+
+A table of NIST has no law. An expression fits it if its squared residuals add up to no more than the certified
+sum and a twentieth, and it is no longer than permitted.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,6 +31,7 @@ from discodso.base.arrays import Floats
 from discodso.space.design import Design
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.laws import MOST_ROWS, Law
+from discodso.tasks.regression.nist import Table
 
 _LARGEST_ERROR = 1e-6
 _CLOSE, _CLOSE_SHARE = 1e-5, 0.95
@@ -35,7 +39,17 @@ _WIDE_CLOSE, _WIDE_SHARE = 1e-3, 0.9
 _NOISE_FACTOR, _WIDE_FACTOR, _LARGEST_WIDE_ERROR = 10.0, 100.0, 0.05
 _LONGER, _MORE_TOKENS = 1.5, 4
 _LONGEST_FOR_SYMPY = 80
+_FIT, _EXACT_FIT = 1.05, 1e-12  # of the certified sum of squares, and of the squared targets
 SECONDS = 10.0
+
+
+class Formula(Protocol):
+    """An `Expression`, or what another program has found: values on rows of X[n, d], and a number of tokens."""
+
+    def __call__(self, X: Any, /) -> Floats:
+        """Values on the rows, float[n]."""
+
+    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -66,14 +80,14 @@ class Verdict:
 
 
 def recovered(
-    expression: Expression, law: Law, seed: int = 0, noise: float = 0.0, *, seconds: float = SECONDS
+    expression: Formula, law: Law, seed: int = 0, noise: float = 0.0, *, seconds: float = SECONDS
 ) -> bool:
     """Whether the expression is the law; see the module for what that means."""
     return judge(expression, law, seed, noise, seconds=seconds).recovered
 
 
 def judge(
-    expression: Expression,
+    expression: Formula,
     law: Law,
     seed: int = 0,
     noise: float = 0.0,
@@ -84,7 +98,7 @@ def judge(
     """Compare an expression with a law.
 
     Args:
-        expression: over the inputs of the law, in their order.
+        expression: over the inputs of the law, in their order; SymPy is asked about an `Expression` only.
         law: the law.
         seed: of the data that the expression was found on; fresh rows depend on it.
         noise: of that data.
@@ -103,9 +117,21 @@ def judge(
         agrees = error <= _LARGEST_ERROR and close >= _CLOSE_SHARE and wide_close >= _WIDE_SHARE
     longest = longest_for(law.tokens)
     equal = None
-    if agrees and len(expression) > longest and seconds > 0:
+    if agrees and len(expression) > longest and seconds > 0 and isinstance(expression, Expression):
         equal = _equal_by_sympy(expression, law.truth, longest, seconds)
     return Verdict(error, wide_error, close, wide_close, agrees, len(expression), longest, equal)
+
+
+def judge_fit(expression: Formula, table: Table) -> Verdict:
+    """Compare an expression with a model of NIST; `error` is its squared residuals over the certified ones."""
+    with np.errstate(all="ignore"):
+        residuals = float(np.sum(np.square(expression(table.X) - table.y)))
+    residuals = residuals if np.isfinite(residuals) else float("inf")
+    spread = float(np.sum(np.square(table.y - table.y.mean())))
+    agrees = residuals <= _FIT * table.residuals + _EXACT_FIT * spread
+    close = float(agrees)
+    ratio = residuals / table.residuals
+    return Verdict(ratio, ratio, close, close, agrees, len(expression), longest_for(table.tokens))
 
 
 def longest_for(tokens: int) -> float:
@@ -114,7 +140,7 @@ def longest_for(tokens: int) -> float:
 
 
 def _compare(
-    expression: Expression, law: Law, seed: int, stretched: bool, tolerance: float
+    expression: Formula, law: Law, seed: int, stretched: bool, tolerance: float
 ) -> tuple[float, float]:
     """Normalised mean squared error, and the share of rows that are right to the tolerance."""
     X, y = law.fresh(seed, stretched=stretched)
