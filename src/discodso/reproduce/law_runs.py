@@ -20,7 +20,7 @@ from discodso.tasks.regression.estimator import DisCoRegressor
 from discodso.tasks.regression.export import text
 from discodso.tasks.regression.law_judge import Formula, judge, judge_fit
 from discodso.tasks.regression.laws import SETS, Half, Law, laws
-from discodso.tasks.regression.nist import Table, nist
+from discodso.tasks.regression.nist import NistData, nist
 
 ALL_SETS = (*SETS, "nist")
 KEY = ("set", "law", "noise", "seed", "budget")
@@ -28,11 +28,11 @@ Key = tuple[str, str, float, int, int]
 Record = dict[str, Any]
 
 
-def chosen(sets: str | Iterable[str], names: str | Iterable[str], half: Half) -> tuple[Law | Table, ...]:
+def chosen(sets: str | Iterable[str], names: str | Iterable[str], half: Half) -> tuple[Law | NistData, ...]:
     """Laws and tables of NIST by set, name and half; "all" for no choice."""
     wanted = ALL_SETS if sets == "all" else (sets,) if isinstance(sets, str) else tuple(sets)
     asked = None if names == "all" else {names} if isinstance(names, str) else set(names)
-    found: list[Law | Table] = list(laws([own for own in wanted if own != "nist"], half=half))
+    found: list[Law | NistData] = list(laws([own for own in wanted if own != "nist"], half=half))
     if "nist" in wanted:
         found += [table for table in nist() if half == "all" or table.tuned == (half == "tuned")]
     if asked is None:
@@ -42,7 +42,7 @@ def chosen(sets: str | Iterable[str], names: str | Iterable[str], half: Half) ->
     return tuple(law for law in found if law.name in asked)
 
 
-def figures(formula: Formula, law: Law | Table, seed: int, noise: float) -> Record:
+def figures(formula: Formula, law: Law | NistData, seed: int, noise: float) -> Record:
     """What came of a search, for JSON; errors of a NIST table are shares of the certified residuals."""
     verdict = judge(formula, law, seed, noise) if isinstance(law, Law) else judge_fit(formula, law)
     return {
@@ -57,7 +57,7 @@ def figures(formula: Formula, law: Law | Table, seed: int, noise: float) -> Reco
     }
 
 
-def run(law: Law | Table, noise: float, seed: int, budget: int) -> Record:
+def run(law: Law | NistData, noise: float, seed: int, budget: int) -> Record:
     """Search for one law with the default estimator."""
     X, y = law.data(noise, seed)
     started = time.process_time()
@@ -68,7 +68,7 @@ def run(law: Law | Table, noise: float, seed: int, budget: int) -> Record:
 
 
 def bench(
-    wanted: Sequence[Law | Table],
+    wanted: Sequence[Law | NistData],
     noises: Sequence[float],
     seeds: int,
     budget: int,

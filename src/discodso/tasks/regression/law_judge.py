@@ -31,7 +31,7 @@ from discodso.base.arrays import Floats
 from discodso.space.design import Design
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.laws import MOST_ROWS, Law
-from discodso.tasks.regression.nist import Table
+from discodso.tasks.regression.nist import NistData
 
 _LARGEST_ERROR = 1e-6
 _CLOSE, _CLOSE_SHARE = 1e-5, 0.95
@@ -122,7 +122,7 @@ def judge(
     return Verdict(error, wide_error, close, wide_close, agrees, len(expression), longest, equal)
 
 
-def judge_fit(expression: Formula, table: Table) -> Verdict:
+def judge_fit(expression: Formula, table: NistData) -> Verdict:
     """Compare an expression with a model of NIST; `error` is its squared residuals over the certified ones."""
     with np.errstate(all="ignore"):
         residuals = float(np.sum(np.square(expression(table.X) - table.y)))

@@ -21,7 +21,7 @@ from discodso.tasks.regression.expression import Expression
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class NistData:
     """Rows, and the model that NIST fitted to them.
 
     Attributes:
@@ -63,11 +63,11 @@ class Table:
 
 
 @cache
-def nist() -> tuple[Table, ...]:
+def nist() -> tuple[NistData, ...]:
     """All tables, in the order of their names."""
     text = resources.files("discodso.tasks.regression").joinpath("nist.json").read_text(encoding="utf-8")
     return tuple(
-        Table(
+        NistData(
             number,
             own["name"],
             own["formula"],
