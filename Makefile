@@ -129,6 +129,9 @@ bench-small: $(VENV)/installed-bench $(VENV)/installed-baselines  ## small budge
 bench-laws: $(VENV)/installed-bench  ## twenty laws from noisy tables, beside pyoperon (a quarter of an hour)
 	$(BIN)/python benchmarks/noisy_laws.py
 
+bench-known-laws: $(VENV)/installed-bench  ## laws of the Feynman lectures, classical sets and NIST, beside pyoperon and gplearn (hours)
+	$(BIN)/python benchmarks/laws.py
+
 bench-ablation: $(VENV)/installed-bench  ## regression and tree policies without each part, regression beside pyoperon (hours)
 	$(BIN)/python benchmarks/regression.py
 	$(BIN)/python benchmarks/regression_ablation.py

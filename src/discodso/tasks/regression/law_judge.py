@@ -98,7 +98,8 @@ def judge(
     """Compare an expression with a law.
 
     Args:
-        expression: over the inputs of the law, in their order; SymPy is asked about an `Expression` only.
+        expression: over the inputs of the law, in their order; SymPy is asked about an `Expression`, or about
+            the one that an attribute of this name holds.
         law: the law.
         seed: of the data that the expression was found on; fresh rows depend on it.
         noise: of that data.
@@ -117,8 +118,9 @@ def judge(
         agrees = error <= _LARGEST_ERROR and close >= _CLOSE_SHARE and wide_close >= _WIDE_SHARE
     longest = longest_for(law.tokens)
     equal = None
-    if agrees and len(expression) > longest and seconds > 0 and isinstance(expression, Expression):
-        equal = _equal_by_sympy(expression, law.truth, longest, seconds)
+    written = expression if isinstance(expression, Expression) else getattr(expression, "expression", None)
+    if agrees and len(expression) > longest and seconds > 0 and isinstance(written, Expression):
+        equal = _equal_by_sympy(written, law.truth, longest, seconds)
     return Verdict(error, wide_error, close, wide_close, agrees, len(expression), longest, equal)
 
 

@@ -1,0 +1,105 @@
+"""Laws of physics and of classical sets, and NIST's tables: how many are found again?
+
+120 laws of the Feynman lectures with inputs over decades, Nguyen, Keijzer, Korns and Vladislavleva, and 27 tables
+of NIST; without noise and with 1 %. `laws.py` and `law_judge.py` of `discodso.tasks.regression` say what they are
+and when one counts as found. All methods have as many evaluations, and CPU seconds of one core are counted.
+
+    default            DisCoRegressor as it is
+    pyoperon           its own settings, the columns as they are
+    pyoperon-best      scaled columns, fit and length as objectives, local search, known noise
+    gplearn            scaled columns, largest correlation, offset and slope solved at the end
+
+    python benchmarks/laws.py --only method=default --only set=nguyen      makes what results/laws.jsonl lacks
+
+Laws with odd numbers may be tuned on; the others only show.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import peers
+from harness import Benchmark, Key, Record, main, markdown
+
+from discodso.reproduce import law_runs
+from discodso.tasks.regression.laws import Law
+
+CALLS = 100_000
+NOISES = (0.0, 0.01)
+SEEDS = 1
+METHODS = ("default", "pyoperon", "pyoperon-best", "gplearn")
+SYMBOLS = "add sub mul div sin cos exp log sqrt square constant variable".split()  # of pyoperon
+LAWS = {(law.set, law.name): law for law in law_runs.chosen("all", "all", "all")}
+KEYS = [
+    {"method": method, "set": group, "law": name, "noise": noise, "seed": seed}
+    for seed, noise, (group, name), method in product(range(SEEDS), NOISES, LAWS, METHODS)
+    if group != "nist" or noise == 0  # their noise is their own
+]
+
+
+def run(key: Key) -> Record:
+    """One search for one law."""
+    law, noise, seed = LAWS[key["set"], key["law"]], key["noise"], key["seed"]
+    if key["method"] == "default":
+        return {"tuned": law.tuned, **law_runs.run(law, noise, seed, CALLS)}
+    X, y = law.data(noise, seed)
+    started = time.process_time()
+    if key["method"] == "pyoperon":
+        found = peers.operon_as_it_is(X, y, SYMBOLS, seed, CALLS)
+    elif key["method"] == "pyoperon-best":
+        known = noise if isinstance(law, Law) else float(np.sqrt(law.residuals / len(y)) / np.std(y))
+        found = peers.operon_at_its_best(X, y, SYMBOLS, seed, CALLS, known)
+    else:
+        found = peers.gplearn(X, y, seed, CALLS)
+    seconds = round(time.process_time() - started, 2)
+    figures = law_runs.figures(found, law, seed, noise)
+    return {"tuned": law.tuned, **figures, "cpu_seconds": seconds, "calls": CALLS, "expression": found.text}
+
+
+def table(records: Sequence[Record]) -> str:
+    """Shares by set, noise and method, halves apart, then law by law."""
+    head = "set|noise|method|half|laws|runs|found|95 %|numbers agree|length (law's)|CPU seconds".split("|")
+    rows = []
+    groups = list(dict.fromkeys(group for group, _ in LAWS))
+    for noise, group, method, half in product(NOISES, [*groups, "all"], METHODS, ("tuned", "shown", "all")):
+        own = [
+            record
+            for record in records
+            if (record["noise"], record["method"]) == (noise, method)
+            and group in ("all", record["set"])
+            and (half == "all" or record["tuned"] == (half == "tuned"))
+        ]
+        if own:
+            rows.append([group, f"{noise:.0%}", method, half, *law_runs.summary(own)])
+    by_law = []
+    for (group, name), law in LAWS.items():
+        cells = []
+        for method, noise in product(METHODS, NOISES):
+            found = [
+                float(record["found"])
+                for record in records
+                if (record["set"], record["law"], record["method"], record["noise"])
+                == (group, name, method, noise)
+            ]
+            cells.append(f"{statistics.fmean(found):.0%}" if found else "-")
+        if set(cells) != {"-"}:
+            by_law.append([f"{name}", f"{law.tokens}", *cells])
+    names = [f"{method}, {noise:.0%}" for method, noise in product(METHODS, NOISES)]
+    return "\n".join(
+        [
+            f"Made by `python benchmarks/laws.py`; {CALLS:,} evaluations; seconds of one busy core.",
+            "",
+            *markdown(head, rows),
+            "",
+            *markdown(["law", "tokens", *names], by_law),
+        ]
+    )
+
+
+BENCHMARK = Benchmark("laws", KEYS, run, table)
+if __name__ == "__main__":
+    main(BENCHMARK, __doc__)
