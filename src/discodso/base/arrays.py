@@ -10,4 +10,5 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
 Bools = NDArray[np.bool_]

@@ -78,6 +78,33 @@ class Refining(Protocol):
         """
 
 
+@dataclass(frozen=True)
+class Searched:
+    """What a method that rates designs itself has done with some objective calls.
+
+    Attributes:
+        designs: the best that it has found since the last time; may be none.
+        rewards: float[B], of these designs.
+        calls: objective calls spent, on these and on all others.
+        repeats: share of its proposals that were the same as earlier ones, and so cost no call.
+        exhausted: why there is nothing left to try; empty if there is.
+    """
+
+    designs: DesignBatch
+    rewards: Floats
+    calls: int
+    repeats: float | None = None
+    exhausted: str = ""
+
+
+@runtime_checkable
+class Searching(Protocol):
+    """A method that knows the objective, and rates far more designs than could be handed to and fro."""
+
+    def search(self, room: int) -> Searched:
+        """Search on with at most so many objective calls; returns after a fraction of a second."""
+
+
 @runtime_checkable
 class Resumable(Protocol):
     """What can be saved and go on exactly as if nothing had happened: methods, and objectives that remember."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from discodso.base.arrays import Bools, Floats
 from discodso.base.errors import CheckpointError, DeadEndError, DiscodsoError, ExecutorError, TrainingError
-from discodso.disco.method import Method, MethodSettings, Metrics, Refining, Resumable
+from discodso.disco.method import Method, MethodSettings, Metrics, Refining, Resumable, Searching
 from discodso.run import checkpoint
 from discodso.run.callbacks import Callbacks, RunInfo
 from discodso.run.evaluation import Evaluation, Evaluator
@@ -75,7 +75,8 @@ class Loop:
         self.folder: RunFolder | None = None
         self.ranking = Ranking(plan.top, task.noisy, cautious=self.confirmer.kept_calls > 0)
         # Where rewards are exact no design is paid for twice.
-        self.memory = None if task.stochastic else Memory()
+        rates = isinstance(self.method, Searching)
+        self.memory = None if task.stochastic or rates else Memory()
         self.history: list[HistoryRow] = []
         self.failures: list[Failure] = []
         self.started = time.monotonic()
@@ -124,6 +125,8 @@ class Loop:
     def _until_stopped(self, pending: Pending) -> tuple[StopReason, str]:
         """Batch after batch; gives why it ended."""
         try:
+            if isinstance(self.method, Searching):
+                return self._search(self.method)
             while True:
                 asked = self._ask() if pending.current is None else pending.current
                 if asked is None or self._fruitless >= _FRUITLESS:
@@ -150,6 +153,21 @@ class Loop:
             if not self.evaluator.calls:
                 raise
             return StopReason.DEAD_END, str(error)
+
+    def _search(self, method: Searching) -> tuple[StopReason, str]:
+        """Let a method search that rates designs itself, part by part; gives why it ended."""
+        while True:
+            searched = method.search(self.confirmer.search_budget - self.evaluator.calls)
+            self._repeats = searched.repeats
+            evaluation = self.evaluator.take(searched.designs, searched.rewards, searched.calls)
+            stop = self._learn(searched.designs, np.ones(len(searched.designs), np.bool_), evaluation)
+            if stop is None and searched.exhausted:
+                self._save(Pending())
+                return StopReason.EXHAUSTED, searched.exhausted
+            if stop is not None or time.monotonic() - self._saved >= self.plan.checkpoint_seconds:
+                self._save(Pending())
+            if stop is not None:
+                return stop, self._detail()
 
     # ------------------------------------------------------------------------------------------------- ask
 
@@ -253,7 +271,8 @@ class Loop:
         metrics = None
         try:
             told, rewards, weights = self._told(asked, fresh, evaluation)
-            if len(told) and stop is not StopReason.INTERRUPTED:
+            rates = isinstance(self.method, Searching)  # itself, and knows them
+            if len(told) and not rates and stop is not StopReason.INTERRUPTED:
                 metrics = self.method.tell(told, rewards, weights)
         finally:
             row = self._row(evaluation, metrics)

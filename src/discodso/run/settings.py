@@ -110,6 +110,8 @@ class RunSettings:
         A method of one's own, or with proposers of one's own, is named only.
         """
         kind = method_kind(method)
+        if kind is None and self.method is None:  # of the task, which makes it again
+            return {"preset": self.preset}
         if kind is None or getattr(method, "proposers", None):
             return {"kind": "python", "name": getattr(method, "name", type(method).__name__)}
         named = self.is_preset or (self.method is None and not self.changes) or self.preset != "default"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
 from functools import partial
@@ -16,12 +16,19 @@ from discodso.base.errors import DeclarationError, DiscodsoError
 from discodso.disco.presets import preset
 from discodso.report import figures
 from discodso.run.kinds import Kind, Outcome, Prepared, Shown
+from discodso.run.plan import Plan
 from discodso.run.result import Result
 from discodso.run.task import Task
 from discodso.space.design import Design
 from discodso.tasks.regression import export
 from discodso.tasks.regression.data import GivenData, Rows, gathered, read_table
 from discodso.tasks.regression.equation_files import EQUATION, read_equation, write_equation
+from discodso.tasks.regression.equation_method import (
+    EquationMethod,
+    EquationSettings,
+    is_possible,
+    with_needed,
+)
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import Expression, input_index
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace
@@ -49,6 +56,9 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
     shared = {own.name for own in fields(RegressionSpace)} & {own.name for own in fields(options)}
     description = RegressionSpace(min_length=1, **{name: getattr(options, name) for name in shared})
     squared = is_squared(options.metric)
+    default = settings.preset == "default" and settings.method is None and not settings.changes
+    if default and is_possible(description, squared and options.polish):
+        return _compiled(settings, data, description, (X, y, weights), seen, rng)
     space = description.build(X.shape[1])
     program = Program.of(space.library, description.operators)
     how = {"metric": options.metric, "threads": options.threads, "scaled": bool(options.scaled and squared)}
@@ -56,34 +66,95 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
     refine = keeper.refine if options.refines else None
     task = Task(space, batch_objective=keeper, name="regression", refine=refine)
 
-    def rows(chosen: Bools) -> Rows:
-        share = (weights / weights.sum())[chosen]
-        return X[chosen], y[chosen], share / share.sum()
+    def kept(room: int) -> tuple[list[Expression], int]:
+        return kept_expressions(keeper, data.columns, _rows((X, y, weights), seen), room)
+
+    finish = _finisher(settings, data, (X, y, weights), seen, kept, lambda: tuple(keeper.designs))
+    method = preset(settings.preset, refines=options.refines, budget=plan.budget)
+    return Prepared(task, _searching(plan, rng), method, finish)
+
+
+def _searching(plan: Plan, rng: np.random.RandomState) -> Plan:
+    """The plan of the search: calls are left for the choice of a model."""
+    left = plan.budget - calls_for_choice(plan.budget)
+    return replace(plan, budget=left, seed=int(rng.randint(2**31 - 1)))
+
+
+def _rows(rows: Rows, chosen: Bools) -> Rows:
+    X, y, weights = rows
+    share = (weights / weights.sum())[chosen]
+    return X[chosen], y[chosen], share / share.sum()
+
+
+def _finisher(
+    settings: Any,
+    data: GivenData,
+    rows: Rows,
+    seen: Bools,
+    kept: Callable[[int], tuple[list[Expression], int]],
+    designs: Callable[[], tuple[Design, ...]],
+) -> Callable[[Result, Path | None], FoundEquation]:
+    """From the end of a search to a model; `kept` gives expressions for a number of calls, and those it took."""
+    options, plan = settings.task, settings.plan
 
     def finish(result: Result, folder: Path | None) -> FoundEquation:
         room = plan.budget - result.calls
-        expressions, scaling = kept_expressions(keeper, data.columns, rows(seen), room)
+        expressions, used = kept(room)
         model = make_model(
             expressions,
-            rows(seen),
-            None if seen.all() else rows(~seen),
-            room=room - scaling,
-            selection="complexity" if options.selection == "auto" and not squared else options.selection,
+            _rows(rows, seen),
+            None if seen.all() else _rows(rows, ~seen),
+            room=room - used,
+            selection="complexity"
+            if options.selection == "auto" and not is_squared(options.metric)
+            else options.selection,
             loss=partial(metric_loss, options.metric),
             refines=options.refines,
             widen=options.must_extrapolate,
             const_range=options.const_range,
         )
-        calls = result.calls + scaling + model.calls
-        found = FoundEquation(model.expression, model.front, calls, data, tuple(keeper.designs))
+        calls = result.calls + used + model.calls
+        found = FoundEquation(model.expression, model.front, calls, data, designs())
         if folder is not None:
             write_equation(folder, found, result.calls)
         return found
 
-    left = plan.budget - calls_for_choice(plan.budget)
-    searching = replace(plan, budget=left, seed=int(rng.randint(2**31 - 1)))
-    method = preset(settings.preset, refines=options.refines, budget=plan.budget)
-    return Prepared(task, searching, method, finish)
+    return finish
+
+
+def _compiled(
+    settings: Any,
+    data: GivenData,
+    description: RegressionSpace,
+    rows: Rows,
+    seen: Bools,
+    rng: np.random.RandomState,
+) -> Prepared:
+    """The default: the compiled search, which rates expressions itself."""
+    options, plan = settings.task, settings.plan
+    X, y, weights = _rows(rows, seen)
+    wide = with_needed(description)
+    space = wide.build(X.shape[1])
+    fit = Fit.of(
+        Program.of(space.library, wide.operators),
+        X,
+        y,
+        weights,
+        metric=options.metric,
+        threads=options.threads,
+    )
+    started: list[EquationMethod] = []
+    method = EquationSettings(description, fit, plan.budget, settings.initial_designs, started.append)
+
+    def kept(room: int) -> tuple[list[Expression], int]:
+        found, used = started[0].expressions(data.columns, (X, y, weights), room // 2)
+        # A constant is always a model, so that there is one even if nothing else was finite.
+        return [*found, Expression.parse(repr(float(weights @ y)), data.columns)], used
+
+    finish = _finisher(settings, data, rows, seen, kept, lambda: started[0].designs())
+    return Prepared(
+        Task(space, batch_objective=fit, name="regression"), _searching(plan, rng), method, finish
+    )
 
 
 # ------------------------------------------------------------------------------------------ to look at

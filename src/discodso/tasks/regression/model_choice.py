@@ -32,6 +32,7 @@ from discodso.tasks.regression.losses import nmse_reward, weighted_variance
 _POWER = 1.0  # a model with twice the error is half as likely to be the truth, raised to this power
 _LENGTH = 0.1  # and one token more lowers its logarithm by this
 _SMALLEST = 1e-6  # errors below this share of the variance are no evidence
+_EXACT, _ROUNDING = 1e-24, 1e3  # an error below the first is that of rounding, which may vary by the second
 _ROWS = 1000  # outside the data, at most
 _FEWEST = 400
 _STRETCH = 2.0
@@ -54,6 +55,10 @@ def choose_by_expected_reward(
     rows = widened(X) if widen else X
     predictions = np.array([evaluate(p.expression, rows) for p in pool])
     errors = np.array([p.expected_error for p in pool]) / weighted_variance(y, weights)
+    if errors.min() < _EXACT:
+        # Without noise, what does not fit to the last digits is not the law; of the rest it is the shortest.
+        exact = np.flatnonzero(errors <= max(_EXACT, _ROUNDING * errors.min()))
+        return min((pool[i] for i in exact), key=lambda p: (p.complexity, p.expected_error))
     expected = expected_rewards(predictions, errors, np.array([p.complexity for p in pool]))
     expected = np.where(errors <= _TIMES * errors.min() + _MORE, expected, -np.inf)
     best = int(expected.argmax())

@@ -1,0 +1,256 @@
+"""The archive by price, the rating of expressions, and the loop of variation and rating."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from discodso.base.arrays import Bools, Floats, Ints, Words
+from discodso.tasks.regression._vector_math import OPTIONS
+from discodso.tasks.regression.engine import _variation as variation
+from discodso.tasks.regression.engine._fitting import Fitting, fit, solve_terms
+from discodso.tasks.regression.engine._random import below, chosen, uniform
+from discodso.tasks.regression.engine._trees import (
+    LOG_SIZE,
+    MOST_TERMS,
+    add_to,
+    price_of,
+    signature,
+    terms_of,
+    valid,
+)
+
+# A cell for every price, with `slots` expressions each, best first:
+# codes and values [P * slots, T], lengths, errors and marks [P * slots], coefficients [P * slots, terms + 1],
+# counts [P]
+Archive = tuple[Ints, Floats, Ints, Floats, Words, Floats, Ints]
+# rest of the target, roots of the weights, fixed columns, offset without terms, literals, prices, nesting, most
+# constants, limits of constants, generic constants
+Problem = tuple[Floats, Floats, Floats, float, Floats, Floats, Bools, int, tuple[float, float], Floats]
+
+
+@njit(**OPTIONS)
+def insert(
+    archive: Archive,
+    price: int,
+    codes: Ints,
+    values: Floats,
+    length: int,
+    error: float,
+    mark: np.uint64,
+    coefficients: Floats,
+) -> bool:
+    """Put an expression into the cell of its price if it is among the best; one of each mark."""
+    own, own_values, lengths, errors, marks, own_coefficients, counts = archive
+    if not 0 <= price < len(counts):
+        return False
+    slots = len(lengths) // len(counts)
+    start, count = price * slots, counts[price]
+    if count == slots and not error < errors[start + slots - 1]:
+        return False
+    last = count  # what is overwritten: the same function, the first free slot, or the worst
+    for slot in range(count):
+        if marks[start + slot] == mark:
+            if not error < errors[start + slot]:
+                return False
+            last = slot
+            break
+    if last == slots:
+        last = slots - 1
+    if last == count:
+        counts[price] += 1
+    place = last
+    while place > 0 and error < errors[start + place - 1]:
+        a, b = start + place, start + place - 1
+        own[a], own_values[a], lengths[a] = own[b], own_values[b], lengths[b]
+        errors[a], marks[a], own_coefficients[a] = errors[b], marks[b], own_coefficients[b]
+        place -= 1
+    at = start + place
+    own[at, :length], own_values[at, :length] = codes[:length], values[:length]
+    lengths[at], errors[at], marks[at] = length, error, mark
+    own_coefficients[at] = coefficients
+    return True
+
+
+@njit(**OPTIONS)
+def rate(
+    draft: variation.Draft,
+    problem: Problem,
+    archive: Archive,
+    seen: Words,
+    again: bool,
+    most_calls: int,
+    probes: tuple[Floats, Ints, Ints, Floats],
+    room: Fitting,
+    starts: Ints,
+) -> tuple[int, float]:
+    """Rate an expression that was not rated before, fit its constants and offer it to the archive.
+
+    Returns the calls that it took, and its error. No call: -1 for one that is not valid, -2 for a repeat.
+    """
+    rest, roots, fixed, mean, literals, prices, nesting, most_constants, limits, generic = problem
+    codes, values, lengths = draft
+    length = lengths[0]
+    if not valid(codes, length, nesting, most_constants):
+        return -1, np.inf
+    count = terms_of(codes, length, starts)
+    if count < 1:
+        return -1, np.inf
+    price = int(price_of(codes, length, prices))
+    if price >= len(archive[6]):
+        return -1, np.inf
+    mark = signature(codes, literals, starts, count, generic, probes)
+    if mark == np.uint64(0):
+        return -1, np.inf
+    if not add_to(seen, mark) and not again:
+        return -2, np.inf
+    error, calls = fit(
+        codes, values, literals, starts, count, rest, roots, fixed, mean, limits, most_calls, 1e-3, room
+    )
+    if calls == 0:
+        return -1, np.inf
+    if error < np.inf:
+        slots = len(archive[2]) // len(archive[6])
+        full = archive[6][price] == slots
+        if not full or error < archive[3][price * slots + slots - 1]:
+            if calls > 1:
+                # The last step of a fit may have been refused; the coefficients are those of the values.
+                error = solve_terms(codes, values, literals, starts, count, rest, roots, fixed, mean, room)
+            insert(archive, price, codes, values, length, error, mark, room[3])
+    return calls, error
+
+
+@njit(**OPTIONS)
+def a_parent(archive: Archive, state: Words, greed: float) -> int:
+    """A place in the archive: a cell by chance, and its better members with preference."""
+    counts, errors = archive[6], archive[3]
+    slots = len(archive[2]) // len(counts)
+    filled = 0
+    for price in range(len(counts)):
+        filled += counts[price] > 0
+    if filled == 0:
+        return -1
+    for _ in range(20):
+        pick = below(state, filled)
+        cell = 0
+        for price in range(len(counts)):
+            if counts[price] > 0:
+                if pick == 0:
+                    cell = price
+                    break
+                pick -= 1
+        # With some greed only cells that are better than all cheaper ones.
+        if uniform(state) < greed:
+            best = np.inf
+            for price in range(cell):
+                if counts[price] > 0:
+                    best = min(best, errors[price * slots])
+            if not errors[cell * slots] < best:
+                continue
+        first, second = below(state, counts[cell]), below(state, counts[cell])
+        return cell * slots + min(first, second)
+    return cell * slots
+
+
+@njit(**OPTIONS)
+def evolve(
+    archive: Archive,
+    pool: tuple[Ints, Ints, int],
+    problem: Problem,
+    seen: Words,
+    state: Words,
+    moves: Floats,
+    unary: Ints,
+    binary: Ints,
+    inputs: int,
+    most_calls: int,
+    calls_allowed: int,
+    probes: tuple[Floats, Ints, Ints, Floats],
+    room: Fitting,
+    counts: Ints,
+) -> None:
+    """Vary and rate until the calls are spent; counts become calls, repeats, invalid drafts, and proposals."""
+    size = archive[0].shape[1]
+    draft = np.zeros(size, np.int64), np.zeros(size), np.zeros(1, np.int64)
+    starts = np.zeros(MOST_TERMS, np.int64)
+    constants = problem[7] > 0
+    own, own_values, lengths, _, _, coefficients, _ = archive
+    codes_a, values_a, weights_a = np.empty(size, np.int64), np.empty(size), np.empty(coefficients.shape[1])
+    codes_b, values_b = np.empty(size, np.int64), np.empty(size)
+    fruitless = 0
+    while counts[0] < calls_allowed and fruitless < 100_000:
+        first, second = a_parent(archive, state, 0.5), a_parent(archive, state, 0.2)
+        if first < 0:
+            return
+        codes_a[:], values_a[:], weights_a[:] = own[first], own_values[first], coefficients[first]
+        codes_b[:], values_b[:] = own[second], own_values[second]
+        move = chosen(state, moves)
+        mother = codes_a, values_a, lengths[first], weights_a
+        father = codes_b, values_b, lengths[second]
+        fruitless += 1
+        if not variation.vary(
+            draft, move, mother, father, pool, unary, binary, inputs, constants, state, starts
+        ):
+            continue
+        if uniform(state) < 0.2:  # two changes at once
+            other = chosen(state, moves)
+            if other < variation.MOVE and draft[2][0] > 0:
+                codes_a[:], values_a[:] = draft[0], draft[1]
+                mother = codes_a, values_a, draft[2][0], weights_a
+                again = other not in (variation.WRAP, variation.FACTOR)
+                if again and not variation.vary(
+                    draft, other, mother, father, pool, unary, binary, inputs, constants, state, starts
+                ):
+                    continue
+        counts[3] += 1
+        allowed = min(most_calls, calls_allowed - counts[0])
+        used, _ = rate(draft, problem, archive, seen, move == variation.MOVE, allowed, probes, room, starts)
+        if used > 0:
+            counts[0] += used
+            fruitless = 0
+        elif used == -2:
+            counts[1] += 1
+        else:
+            counts[2] += 1
+
+
+@njit(**OPTIONS)
+def rate_pool(
+    pool: tuple[Ints, Ints, int],
+    first: int,
+    problem: Problem,
+    archive: Archive,
+    seen: Words,
+    calls_allowed: int,
+    logarithms: bool,
+    probes: tuple[Floats, Ints, Ints, Floats],
+    room: Fitting,
+    counts: Ints,
+) -> int:
+    """Rate the expressions of the pool from `first` on until the calls are spent; returns the next one.
+
+    With `logarithms` each is rated as it is and as log|g|.
+    """
+    codes, lengths, count = pool
+    size = archive[0].shape[1]
+    draft = np.zeros(size, np.int64), np.zeros(size), np.zeros(1, np.int64)
+    starts = np.zeros(MOST_TERMS, np.int64)
+    for item in range(first, count):
+        if counts[0] + 1 + logarithms > calls_allowed:
+            return item
+        length = lengths[item]
+        if length + 1 > size:
+            continue
+        for lead in range(1 + logarithms):
+            if lead == 1:
+                draft[0][0] = LOG_SIZE
+            draft[0][lead : lead + length], draft[2][0] = codes[item, :length], lead + length
+            used, _ = rate(draft, problem, archive, seen, False, 1, probes, room, starts)
+            counts[3] += 1
+            if used > 0:
+                counts[0] += used
+            elif used == -2:
+                counts[1] += 1
+            else:
+                counts[2] += 1
+    return count

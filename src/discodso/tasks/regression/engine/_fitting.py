@@ -1,0 +1,327 @@
+"""Least squares of a sum of terms: coefficients are solved, the constants within terms are iterated.
+
+This is variable projection. The terms are made orthonormal (Gram-Schmidt, twice), which gives the coefficients and
+the residual at once; Levenberg-Marquardt then moves only the constants within terms, on derivatives without what
+the coefficients can do (Kaufman's form).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from discodso.base.arrays import Bools, Floats, Ints
+from discodso.tasks.regression._refine_kernels import _binary_slopes, _solve, _unary_slopes
+from discodso.tasks.regression._vector_math import OPTIONS
+from discodso.tasks.regression.engine._trees import (
+    CONSTANT,
+    LOG,
+    LOG_SIZE,
+    MOST_TERMS,
+    POW,
+    end_of,
+    forward,
+    is_binary,
+    room_for,
+)
+
+MOST_CONSTANTS = 8
+_DEPENDENT = 1e-9  # a term that keeps less than this of its length beside those before it adds nothing
+_FIRST_DAMPING, _SMALLEST_DAMPING, _LARGEST_DAMPING = 1e-3, 1e-10, 1e7
+
+# buffer, places, stack, work; basis [terms + 1, n], triangle, coefficients, residual, slopes, tangents, varies
+Fitting = tuple[
+    tuple[Floats, Ints, Ints, Floats], Floats, Floats, Floats, Floats, Floats, Floats, Bools, Ints, Ints
+]
+
+
+@njit(**OPTIONS)
+def fitting_room(columns: Floats, size: int) -> Fitting:
+    """Work space for expressions of up to `size` tokens on columns[d, n]."""
+    count, terms = columns.shape[1], MOST_TERMS + 1
+    return (
+        room_for(columns, size),
+        np.zeros((terms, count)),  # orthonormal terms
+        np.zeros((terms, terms)),  # the triangle that makes the terms of them
+        np.zeros(terms),  # coefficients
+        np.zeros(count),  # residual
+        np.zeros((size + 1, count)),  # slopes, the last row for what nothing depends on
+        np.zeros((MOST_CONSTANTS, count)),  # tangents
+        np.zeros(size, np.bool_),  # whether a constant moves the node
+        np.zeros((size, 2), np.int64),  # operands of the nodes
+        np.zeros(MOST_CONSTANTS, np.int64),  # places of the constants
+    )
+
+
+@njit(**OPTIONS)
+def solve_terms(
+    codes: Ints,
+    values: Floats,
+    literals: Floats,
+    starts: Ints,
+    count: int,
+    rest: Floats,
+    roots: Floats,
+    fixed: Floats,
+    mean: float,
+    room: Fitting,
+) -> float:
+    """Sum of squares of what is left of rest[n] by the best coefficients of the terms; infinite where not finite.
+
+    rest and terms are multiplied by roots[n], those of the weights. fixed[k, n] are orthonormal columns that take
+    part in every fit, and that rest is orthogonal to; the first is the offset. The residual and the orthonormal
+    basis stay in the room; a term that adds nothing to those before has a basis of 0 and the coefficient 0.
+    coefficients[0] is the offset, which is `mean` without terms.
+    """
+    trees, basis, triangle, coefficients, residual, _, _, _, _, _ = room
+    n = len(rest)
+    for j in range(n):
+        residual[j] = rest[j]
+    total = 0.0
+    for t in range(1, count + 1):
+        q, start = basis[t], starts[t - 1]
+        row = trees[0][forward(codes, values, literals, start, end_of(codes, start), trees)]
+        for j in range(n):
+            q[j] = row[j] * roots[j]
+        before = 0.0
+        for j in range(n):
+            before += q[j] * q[j]
+        if not before < 1e300:
+            return np.inf
+        triangle[:t, t] = 0.0
+        for _ in range(2):
+            for s in range(len(fixed)):
+                p, part = fixed[s], 0.0
+                for j in range(n):
+                    part += p[j] * q[j]
+                if s == 0:
+                    triangle[0, t] += part
+                for j in range(n):
+                    q[j] -= part * p[j]
+            for s in range(1, t):
+                p, part = basis[s], 0.0
+                for j in range(n):
+                    part += p[j] * q[j]
+                triangle[s, t] += part
+                for j in range(n):
+                    q[j] -= part * p[j]
+        after = 0.0
+        for j in range(n):
+            after += q[j] * q[j]
+        after, before = np.sqrt(after), np.sqrt(before)
+        if not after > _DEPENDENT * before or after < 1e-280:
+            triangle[t, t] = 0.0
+            coefficients[t] = 0.0
+            for j in range(n):
+                q[j] = 0.0
+            continue
+        triangle[t, t] = after
+        part = 0.0
+        for j in range(n):
+            q[j] /= after
+            part += q[j] * residual[j]
+        coefficients[t] = part
+        for j in range(n):
+            residual[j] -= part * q[j]
+    for j in range(n):
+        total += residual[j] * residual[j]
+    coefficients[0] = mean
+    for t in range(count, 0, -1):
+        if triangle[t, t] == 0.0:
+            coefficients[t] = 0.0
+            continue
+        part = coefficients[t]
+        for s in range(t + 1, count + 1):
+            part -= triangle[t, s] * coefficients[s]
+        coefficients[t] = part / triangle[t, t]
+        coefficients[0] -= triangle[0, t] * coefficients[t]
+    return total
+
+
+@njit(**OPTIONS)
+def _structure(codes: Ints, start: int, end: int, room: Fitting) -> None:
+    """Operands of the nodes of a term, and which of them a constant moves."""
+    stack, varies, operands = room[0][2], room[7], room[8]
+    top = 0
+    for place in range(end - 1, start - 1, -1):
+        code = codes[place]
+        if code >= CONSTANT:
+            varies[place] = code == CONSTANT
+            stack[top] = place
+            top += 1
+        elif is_binary(code):
+            top -= 1
+            operands[place, 0], operands[place, 1] = stack[top], stack[top - 1]
+            varies[place] = varies[stack[top]] or varies[stack[top - 1]]
+            stack[top - 1] = place
+        else:
+            operands[place, 0] = stack[top - 1]
+            varies[place] = varies[stack[top - 1]]
+            stack[top - 1] = place
+
+
+@njit(**OPTIONS)
+def _backward(codes: Ints, start: int, end: int, room: Fitting) -> None:
+    """Slopes of a term by its nodes, as far as a constant moves them; its values stand in the buffer."""
+    (buffer, places, _, work), slopes, varies, operands = room[0], room[5], room[7], room[8]
+    unused, count = len(slopes) - 1, buffer.shape[1]
+    for j in range(count):
+        slopes[start, j] = 1.0
+    for place in range(start, end):
+        code = codes[place]
+        if code >= CONSTANT or not varies[place]:
+            continue
+        left = operands[place, 0]
+        f, g = buffer[places[place]], slopes[place]
+        if is_binary(code):
+            right = operands[place, 1]
+            to_left = slopes[left if varies[left] else unused]
+            to_right = slopes[right if varies[right] else unused]
+            a, b = buffer[places[left]], buffer[places[right]]
+            if code == POW and not varies[right]:
+                for j in range(count):
+                    to_left[j] = g[j] * b[j] * a[j] ** (b[j] - 1.0)
+            else:
+                _binary_slopes(code, a, b, f, g, to_left, to_right, count)
+        else:
+            kind = LOG if code == LOG_SIZE else code
+            _unary_slopes(kind, buffer[places[left]], f, g, slopes[left], work, count)
+
+
+@njit(**OPTIONS)
+def _tangents(
+    codes: Ints,
+    literals: Floats,
+    starts: Ints,
+    count: int,
+    roots: Floats,
+    fixed: Floats,
+    constants: int,
+    room: Fitting,
+) -> bool:
+    """What each constant does to the prediction, beyond what coefficients can do; False where not finite."""
+    basis, coefficients, slopes, tangents, places = room[1], room[3], room[5], room[6], room[9]
+    n, k = len(roots), 0
+    for t in range(count):
+        start = starts[t]
+        end = end_of(codes, start)
+        if k == constants:
+            break
+        if not start <= places[k] < end:
+            continue
+        _structure(codes, start, end, room)
+        _backward(codes, start, end, room)
+        while k < constants and start <= places[k] < end:
+            tangent, slope, size = tangents[k], slopes[places[k]], 0.0
+            for j in range(n):
+                tangent[j] = coefficients[t + 1] * slope[j] * roots[j]
+            for s in range(len(fixed)):
+                q, part = fixed[s], 0.0
+                for j in range(n):
+                    part += q[j] * tangent[j]
+                for j in range(n):
+                    tangent[j] -= part * q[j]
+            for s in range(1, count + 1):
+                q, part = basis[s], 0.0
+                for j in range(n):
+                    part += q[j] * tangent[j]
+                for j in range(n):
+                    tangent[j] -= part * q[j]
+            for j in range(n):
+                size += tangent[j] * tangent[j]
+            if not size < 1e300:
+                return False
+            k += 1
+    return True
+
+
+@njit(**OPTIONS)
+def fit(
+    codes: Ints,
+    values: Floats,
+    literals: Floats,
+    starts: Ints,
+    count: int,
+    rest: Floats,
+    roots: Floats,
+    fixed: Floats,
+    mean: float,
+    limits: tuple[float, float],
+    most_calls: int,
+    least_gain: float,
+    room: Fitting,
+) -> tuple[float, int]:
+    """Fit an expression, whose values move; gives the sum of squares and the calls that it took.
+
+    One call is an evaluation of the residuals with their coefficients, or the derivatives by all constants. A step
+    that gains less than the share `least_gain` is the last one. Terms must stand in the order of their places.
+    """
+    places, tangents, residual = room[9], room[6], room[4]
+    constants = 0
+    for t in range(count):
+        for place in range(starts[t], end_of(codes, starts[t])):
+            if codes[place] == CONSTANT:
+                if constants == MOST_CONSTANTS:
+                    return np.inf, 0
+                places[constants] = place
+                constants += 1
+    error = solve_terms(codes, values, literals, starts, count, rest, roots, fixed, mean, room)
+    calls = 1
+    if constants == 0 or not error < np.inf:
+        return error, calls
+    n = len(rest)
+    matrix, system = np.empty((constants, constants)), np.empty((constants, constants))
+    pull, step, before = np.empty(constants), np.empty(constants), np.empty(constants)
+    damping = _FIRST_DAMPING
+    going, floor = True, 1e-30
+    while going and calls + 2 <= most_calls and error > floor:
+        calls += 1
+        if not _tangents(codes, literals, starts, count, roots, fixed, constants, room):
+            break
+        for i in range(constants):
+            left, part = tangents[i], 0.0
+            for j in range(n):
+                part += left[j] * residual[j]
+            pull[i] = part
+            for k in range(i + 1):
+                right, part = tangents[k], 0.0
+                for j in range(n):
+                    part += left[j] * right[j]
+                matrix[i, k] = part
+            before[i] = values[places[i]]
+        better = False
+        while calls < most_calls and damping < _LARGEST_DAMPING:
+            for i in range(constants):
+                size = np.sqrt(matrix[i, i]) if matrix[i, i] > 1e-300 else 1.0
+                step[i] = pull[i] / size
+                for k in range(i):
+                    other = np.sqrt(matrix[k, k]) if matrix[k, k] > 1e-300 else 1.0
+                    system[i, k] = matrix[i, k] / (size * other)
+                system[i, i] = 1.0 + damping
+            if not _solve(system, step, constants):
+                damping *= 10.0
+                continue
+            moved = False
+            for i in range(constants):
+                size = np.sqrt(matrix[i, i]) if matrix[i, i] > 1e-300 else 1.0
+                number = min(max(before[i] + step[i] / size, limits[0]), limits[1])
+                if not abs(number) < 1e60:
+                    number = before[i]
+                values[places[i]] = number
+                moved = moved or number != before[i]
+            if not moved:
+                going = False
+                break
+            calls += 1
+            trial = solve_terms(codes, values, literals, starts, count, rest, roots, fixed, mean, room)
+            if trial < error:
+                going = trial < (1.0 - least_gain) * error
+                error, better = trial, True
+                damping = max(damping * 0.1, _SMALLEST_DAMPING)
+                break
+            damping *= 8.0
+        if not better:
+            for i in range(constants):
+                values[places[i]] = before[i]
+            break
+    return error, calls

@@ -1,0 +1,108 @@
+"""All distinct short expressions, by rising price: each is made of shorter ones and told apart by its values."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from discodso.base.arrays import Bools, Floats, Ints, Words
+from discodso.tasks.regression._evaluator_kernels import binary, unary
+from discodso.tasks.regression._vector_math import OPTIONS
+from discodso.tasks.regression.engine._trees import (
+    CONSTANT,
+    DIV,
+    EXP,
+    LOG,
+    N2,
+    NEG,
+    POW,
+    SQRT,
+    SUB,
+    add_to,
+    hashed,
+)
+
+TOKENS = 12  # of an expression of the pool, at most
+# codes [N, TOKENS], lengths and prices [N], values on the probes [N, PROBES]
+Pool = tuple[Ints, Ints, Ints, Floats]
+
+
+@njit(**OPTIONS)
+def _nested(outer: int, codes: Ints, length: int, nesting: Bools) -> bool:
+    found = False
+    for place in range(length):
+        found = found or (codes[place] < CONSTANT and nesting[outer, codes[place]])
+    return found
+
+
+@njit(**OPTIONS)
+def _undone(outer: int, inner: int) -> bool:
+    """Whether an operator directly over another undoes it."""
+    if (outer == EXP and inner == LOG) or (outer == LOG and inner == EXP):
+        return True
+    return (outer == N2 and inner == SQRT) or (outer == SQRT and inner == N2) or outer == inner == NEG
+
+
+@njit(**OPTIONS)
+def next_level(
+    pool: Pool,
+    first: Ints,
+    price: int,
+    operators: Ints,
+    prices: Floats,
+    nesting: Bools,
+    known: Words,
+) -> int:
+    """Add all distinct expressions of a price, made of those of lower prices; returns how many there are then.
+
+    first[p] is where the expressions of price p begin, for all prices up to this one. -1 if the pool, which is as
+    long as it may get, is full.
+    """
+    codes, lengths, costs, probes = pool
+    count, most = first[price], len(codes)
+    row, work = np.empty(probes.shape[1]), np.empty((3, probes.shape[1]))
+    for operator in operators:
+        rest = price - int(prices[operator])
+        if rest < 1:
+            continue
+        if not (operator <= DIV or operator == POW):
+            for i in range(first[rest], first[rest + 1]):
+                if lengths[i] + 1 > TOKENS or _nested(operator, codes[i], lengths[i], nesting):
+                    continue
+                if _undone(operator, codes[i, 0]):
+                    continue
+                unary(operator, probes[i], row, work, len(row))
+                code = hashed(row, False)
+                if code == np.uint64(0) or not add_to(known, code):
+                    continue
+                if count == most:
+                    return -1
+                codes[count, 0] = operator
+                codes[count, 1 : lengths[i] + 1] = codes[i, : lengths[i]]
+                lengths[count], costs[count] = lengths[i] + 1, price
+                probes[count] = row
+                count += 1
+            continue
+        for left in range(1, rest):
+            right = rest - left
+            ordered = operator in (SUB, DIV, POW)
+            if not ordered and left > right:
+                continue
+            for i in range(first[left], first[left + 1]):
+                for j in range(first[right], first[right + 1]):
+                    if (not ordered and left == right and j < i) or lengths[i] + lengths[j] + 1 > TOKENS:
+                        continue
+                    binary(operator, probes[i], probes[j], row, len(row))
+                    code = hashed(row, False)
+                    if code == np.uint64(0) or not add_to(known, code):
+                        continue
+                    if count == most:
+                        return -1
+                    codes[count, 0] = operator
+                    middle, end = lengths[i] + 1, lengths[i] + lengths[j] + 1
+                    codes[count, 1:middle] = codes[i, : lengths[i]]
+                    codes[count, middle:end] = codes[j, : lengths[j]]
+                    lengths[count], costs[count] = end, price
+                    probes[count] = row
+                    count += 1
+    return count

@@ -1,0 +1,668 @@
+"""The search for equations: all short expressions first, then variations of the best of every price.
+
+A view is a way to look at the target: as it is, or through the inverse of a function, so that y = sqrt(a + b) is
+the sum a + b for y^2. Errors of a view are weighed by the slope of its function, so that they are about those of y
+itself. The view of products looks at log|y|, with the logarithms of all inputs in every fit: their coefficients
+are the exponents of c x1^p1 ... xd^pd, and terms such as log|g| are more factors. What a view finds is rewritten
+for y and fitted there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from discodso.base.arrays import Bools, Floats, Ints
+from discodso.space.state import State
+from discodso.tasks.regression.engine import _evolution as evolution
+from discodso.tasks.regression.engine import _fitting as fitting
+from discodso.tasks.regression.engine import _pool as pools
+from discodso.tasks.regression.engine import _trees as trees
+from discodso.tasks.regression.engine import _variation as variation
+from discodso.tasks.regression.engine._trees import (
+    ADD,
+    COLUMN,
+    CONSTANT,
+    DIV,
+    EXP,
+    INV,
+    LOG,
+    LOG_SIZE,
+    MUL,
+    N2,
+    NEG,
+    SQRT,
+    SUB,
+)
+from discodso.tasks.regression.operators import OPERATORS
+
+PRICES = {"sin": 3, "cos": 3, "tan": 4, "tanh": 4, "exp": 2, "log": 2, "pow": 2, "abs": 2}
+PRICES |= {"asin": 4, "acos": 4, "atan": 4}
+_MOST_PRICE = 48
+LARGEST = 96  # tokens of what is written down, coefficients and all
+_SLOTS = 8
+_POOL = 60_000
+_GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
+_MOVES = np.array([3, 2, 2, 1.5, 1.5, 3, 2, 1, 2, 2, 1.5, 0.5, 0.5])
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is searched, as arrays.
+
+    Attributes:
+        columns: float[d, n], inputs.
+        target, weights: float[n]; weights sum to 1.
+        operators: codes of the operators that may be used.
+        literals: fixed numbers.
+        prices: by code.
+        nesting: bool[CONSTANT, CONSTANT], which operator must not stand inside which.
+        most_constants: within terms.
+        limits: of constants.
+        longest: tokens.
+        budget: calls of the whole run, by which shares are planned.
+    """
+
+    columns: Floats
+    target: Floats
+    weights: Floats
+    operators: tuple[int, ...]
+    literals: Floats
+    prices: Floats
+    nesting: Bools
+    most_constants: int
+    limits: tuple[float, float]
+    longest: int
+    budget: int
+
+
+@dataclass(frozen=True)
+class Link:
+    """A function through which a target is looked at.
+
+    Attributes:
+        code: of the operator that leads back to y; -1 for none.
+        there: from y to what is fitted.
+        slope: |dy / dv| at y, by which errors are weighed.
+        possible: whether y[n] can be looked at in this way.
+    """
+
+    name: str
+    code: tuple[int, ...]
+    there: Callable[[Floats], Floats]
+    slope: Callable[[Floats], Floats]
+    possible: Callable[[Floats], bool]
+
+
+_LINKS = (
+    Link("root", (SQRT,), np.square, lambda y: 0.5 / np.abs(y), lambda y: bool((y > 0).all())),
+    Link("inverse", (INV,), np.reciprocal, np.square, lambda y: bool((y != 0).all())),
+    Link("exponential", (EXP,), np.log, np.abs, lambda y: bool((y > 0).all())),
+    Link(
+        "inverse root",
+        (INV, SQRT),
+        lambda y: y**-2.0,
+        lambda y: 0.5 * np.abs(y) ** 3,
+        lambda y: bool((y > 0).all()),
+    ),
+)
+
+
+class View:
+    """One way to look at the target, with an archive of its own.
+
+    Args:
+        name: of the view.
+        code: operators that lead back to y, the outermost first.
+        target, weights: float[n], what is fitted, and how rows count.
+        columns: float[k, n] that take part in every fit, beside the offset.
+        inputs: for views of products, the inputs whose logarithms these are.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        code: tuple[int, ...],
+        target: Floats,
+        weights: Floats,
+        longest: int,
+        columns: Sequence[Floats] = (),
+        inputs: Sequence[int] = (),
+    ) -> None:
+        self.name, self.code, self.products = name, code, name == "product"
+        self.roots = np.sqrt(weights / weights.sum())
+        self.scale = float(np.sqrt(weights @ np.square(target - weights @ target) / weights.sum())) or 1.0
+        self.fixed, kept = _orthonormal([self.roots, *(column * self.roots for column in columns)])
+        self.inputs = [inputs[place - 1] for place in kept if place > 0]
+        whole = target / self.scale * self.roots
+        self.mean = float(self.fixed[0] @ whole)  # coefficient of the offset, without terms
+        self.rest = whole
+        for _ in range(2):
+            for q in self.fixed:
+                self.rest = self.rest - (q @ self.rest) * q
+        places = _MOST_PRICE * _SLOTS
+        self.archive = (
+            np.zeros((places, longest), np.int64),
+            np.zeros((places, longest)),
+            np.zeros(places, np.int64),
+            np.full(places, np.inf),
+            np.zeros(places, np.uint64),
+            np.zeros((places, trees.MOST_TERMS + 1)),
+            np.zeros(_MOST_PRICE, np.int64),
+        )
+        self.seen = np.zeros(1 << 14, np.uint64)
+        self.marks = 0
+        self.told: dict[int, float] = {}  # error of the best of each price when it was last rewritten for y
+        self.next_item = 0  # of the pool, to be rated
+
+    @property
+    def best(self) -> float:
+        """The smallest error."""
+        return float(self.archive[3].min())
+
+    def state(self) -> State:
+        """All that later steps depend on."""
+        arrays: dict[str, Any] = {f"archive{place}": array.copy() for place, array in enumerate(self.archive)}
+        arrays["seen"] = self.seen[self.seen != 0]
+        told = {str(price): error for price, error in self.told.items()}
+        return State(
+            arrays, {"marks": self.marks, "told": told, "next": self.next_item, "size": len(self.seen)}
+        )
+
+    def restore(self, state: State) -> None:
+        """Go back to a state."""
+        for place, array in enumerate(self.archive):
+            array[...] = state.arrays[f"archive{place}"]
+        self.seen = np.zeros(int(state.data["size"]), np.uint64)
+        trees.add_all(self.seen, state.arrays["seen"])
+        self.marks, self.next_item = int(state.data["marks"]), int(state.data["next"])
+        self.told = {int(price): float(error) for price, error in state.data["told"].items()}
+
+
+class EquationSearch:
+    """The search; `step` spends calls."""
+
+    def __init__(self, setting: Setting, seed: int) -> None:
+        self.setting = setting
+        inputs, n = setting.columns.shape
+        rng = np.random.default_rng(seed)
+        self.random = np.array([rng.integers(2**63)], np.uint64)
+        self.probe_rows = rng.choice(n, trees.PROBES, replace=n < trees.PROBES)
+        probes = np.ascontiguousarray(setting.columns[:, self.probe_rows])
+        if n < trees.PROBES:  # few rows: rows in between tell as well
+            probes = probes * np.exp(0.1 * rng.standard_normal(probes.shape))
+        self.probes = trees.room_for(probes, setting.longest)
+        self.room = fitting.fitting_room(setting.columns, setting.longest)
+        binary = [code for code in setting.operators if trees.is_binary(code)]
+        self.binary = np.array(binary, np.int64)
+        self.unary = np.array([code for code in setting.operators if code not in binary], np.int64)
+        self.moves = np.cumsum(_MOVES / _MOVES.sum())
+        self.counts = np.zeros(4, np.int64)  # calls, repeats, invalid drafts, proposals
+        self.views = self._views()
+        self._start_pool(probes, inputs)
+        self.stage = 0
+        self.complete = 0  # price up to which all expressions were rated
+
+    # ------------------------------------------------------------------------------------------- beginning
+
+    def _views(self) -> list[View]:
+        setting = self.setting
+        y, w, longest = setting.target, setting.weights, setting.longest
+        found = [View("plain", (), y, w, longest)]
+        size = np.abs(y)
+        low, middle, high = np.quantile(size, [0.1, 0.5, 0.9])
+        if high > 30 * max(low, 1e-300) and middle > 0:
+            relative = w / (np.square(size) + (0.03 * middle) ** 2)
+            found.append(View("relative", (), y, relative / relative.sum(), longest))
+        for link in _LINKS:
+            if all(code in setting.operators for code in link.code) and link.possible(y):
+                with np.errstate(all="ignore"):
+                    target = link.there(y)
+                    slope = link.slope(y)
+                weights = w * np.square(slope)
+                if np.isfinite(target).all() and np.isfinite(weights).all() and weights.sum() > 0:
+                    found.append(View(link.name, link.code, target, weights / weights.sum(), longest))
+        if middle > 0 and (size > 0).mean() > 0.9 and MUL in setting.operators:
+            weights = np.where(size > 0, w * np.square(size / (size + 0.1 * middle)), 0.0)
+            inputs = [i for i in range(len(setting.columns)) if (setting.columns[i] != 0).all()]
+            target = np.log(np.where(size > 0, size, 1.0))
+            logs = [np.log(np.abs(setting.columns[i])) for i in inputs]
+            found.append(View("product", (), target, weights, longest, logs, inputs))
+        return found
+
+    def _start_pool(self, probes: Floats, inputs: int) -> None:
+        tokens = pools.TOKENS
+        self.pool = (
+            np.zeros((_POOL, tokens), np.int64),
+            np.zeros(_POOL, np.int64),
+            np.zeros(_POOL, np.int64),
+            np.zeros((_POOL, trees.PROBES)),
+        )
+        self.known = np.zeros(1 << 18, np.uint64)
+        self.first = np.zeros(_MOST_PRICE + 2, np.int64)
+        count = 0
+        for i in range(inputs):
+            mark = np.uint64(trees.hashed(probes[i], False))
+            if mark == 0 or not trees.add_to(self.known, mark):
+                continue
+            self.pool[0][count, 0], self.pool[1][count], self.pool[2][count] = COLUMN + i, 1, 1
+            self.pool[3][count] = probes[i]
+            count += 1
+        self.first[2:] = count
+        self.pool_price, self.pool_count, self.pool_full = 1, count, False
+
+    # ---------------------------------------------------------------------------------------------- steps
+
+    def problem(self, view: View) -> evolution.Problem:
+        """What kernels need to know of a view."""
+        setting = self.setting
+        return (
+            view.rest,
+            view.roots,
+            view.fixed,
+            view.mean,
+            setting.literals,
+            setting.prices,
+            setting.nesting,
+            setting.most_constants,
+            setting.limits,
+            _GENERIC,
+        )
+
+    def _make_room(self, view: View, more: int) -> None:
+        while 2 * (view.marks + more) > len(view.seen):
+            view.seen = trees.grown(view.seen)
+        view.marks += more
+
+    def step(self, room: int) -> int:
+        """Spend at most so many calls on the next thing to do; returns how many were spent."""
+        before = int(self.counts[0])
+        limit = before + room
+        share = int(0.3 * self.setting.budget)
+        if self.stage == 0 and before + 2 <= share:
+            self._enumerate(min(limit, share))
+        else:
+            self.stage = 1
+            self._evolve(limit)
+        return int(self.counts[0]) - before
+
+    def _rate_pool(self, view: View, limit: int) -> bool:
+        """Rate what is new in the pool; whether all of it was."""
+        self._make_room(view, (1 + view.products) * (self.pool_count - view.next_item))
+        view.next_item = evolution.rate_pool(
+            (self.pool[0], self.pool[1], self.pool_count),
+            view.next_item,
+            self.problem(view),
+            view.archive,
+            view.seen,
+            limit,
+            view.products,
+            self.probes,
+            self.room,
+            self.counts,
+        )
+        return view.next_item == self.pool_count
+
+    def _enumerate(self, limit: int) -> None:
+        for place, view in enumerate(self.views):
+            # Other views are for sums of few tokens: they see the short ones only.
+            if place and not view.products and self.pool_count > 3000 and view.next_item > 0:
+                continue
+            if not self._rate_pool(view, limit):
+                return
+        self.complete = self.pool_price
+        self._rewrite(limit)
+        if self.pool_full or self.found:
+            self.stage = 1
+            return
+        self._next_level()
+
+    def _next_level(self) -> None:
+        self.pool_price += 1
+        while 4 * self.pool_count > len(self.known) // 4:
+            self.known = trees.grown(self.known)
+        more = pools.next_level(
+            self.pool,
+            self.first,
+            self.pool_price,
+            np.concatenate((self.binary, self.unary)),
+            self.setting.prices,
+            self.setting.nesting,
+            self.known,
+        )
+        if more < 0 or self.pool_price >= _MOST_PRICE - 1:
+            self.pool_full, self.stage = True, 1  # the level is not whole: what there is of it is left out
+            return
+        self.pool_count = int(more)
+        self.first[self.pool_price + 1 :] = self.pool_count
+
+    @property
+    def found(self) -> bool:
+        """Whether nothing is left to explain."""
+        return self.views[0].best < 1e-24
+
+    def _evolve(self, limit: int) -> None:
+        calls = int(self.counts[0])
+        shares = [0.7] + [0.3 / max(len(self.views) - 1, 1)] * (len(self.views) - 1)
+        if len(self.views) == 1:
+            shares = [1.0]
+        last = limit - min(100, (limit - calls) // 2)  # the rest is for rewriting
+        room = last - calls
+        for view, share in zip(self.views, shares, strict=True):
+            allowed = int(self.counts[0]) + int(share * room)
+            self._make_room(view, int(share * room) + 64)
+            evolution.evolve(
+                view.archive,
+                (self.pool[0], self.pool[1], min(self.pool_count, 20_000)),
+                self.problem(view),
+                view.seen,
+                self.random,
+                self.moves,
+                np.append(self.unary, LOG_SIZE) if view.products else self.unary,
+                self.binary,
+                len(self.setting.columns),
+                8,
+                min(allowed, last),
+                self.probes,
+                self.room,
+                self.counts,
+            )
+        self._rewrite(limit)
+
+    # ---------------------------------------------------------------------------------- from views to y
+
+    def _rewrite(self, limit: int) -> None:
+        """Offer what other views have found for y, with constants where they had coefficients."""
+        for view in self.views[1:]:
+            codes, values, lengths, errors, _, coefficients, counts = view.archive
+            smallest = math.inf
+            for price in range(_MOST_PRICE):
+                place = price * _SLOTS
+                if not counts[price] or not errors[place] < 0.999 * smallest:
+                    continue
+                smallest = float(errors[place])
+                if not errors[place] < 0.9 * view.told.get(price, math.inf) or int(self.counts[0]) >= limit:
+                    continue
+                view.told[price] = float(errors[place])
+                self._offer(
+                    view, codes[place], values[place], int(lengths[place]), coefficients[place], limit
+                )
+
+    def _offer(
+        self, view: View, codes: Ints, values: Floats, length: int, coefficients: Floats, limit: int
+    ) -> None:
+        if view.products:
+            self._offer_product(view, codes[:length], values[:length], coefficients, limit)
+            return
+        draft = self._draft()
+        starts = np.zeros(trees.MOST_TERMS, np.int64)
+        if view.code:
+            for code in view.code:
+                variation.put(draft, code, math.nan)
+            done = variation.sum_with_numbers(draft, codes, values, length, coefficients, starts)
+        else:
+            done = variation.copy(draft, codes, values, 0, length)
+        if done:
+            self._rate(draft, limit, 40)
+
+    def _draft(self) -> variation.Draft:
+        longest = self.setting.longest
+        return np.zeros(longest, np.int64), np.zeros(longest), np.zeros(1, np.int64)
+
+    def _rate(self, draft: variation.Draft, limit: int, most_calls: int) -> float:
+        view = self.views[0]
+        self._make_room(view, 1)
+        starts = np.zeros(trees.MOST_TERMS, np.int64)
+        allowed = min(most_calls, limit - int(self.counts[0]))
+        if allowed < 1:
+            return math.inf
+        used, error = evolution.rate(
+            draft, self.problem(view), view.archive, view.seen, True, allowed, self.probes, self.room, starts
+        )
+        self.counts[0] += max(used, 0)
+        return float(error)
+
+    # ------------------------------------------------------------------------------------------ products
+
+    def _offer_product(
+        self, view: View, codes: Ints, values: Floats, coefficients: Floats, limit: int
+    ) -> None:
+        """Offer what a view of products has found, c x1^p1 ... xd^pd g1^q1 exp(q2 g2) ..., with rounded powers."""
+        setting = self.setting
+        starts = np.zeros(trees.MOST_TERMS, np.int64)
+        count = trees.terms_of(codes, len(codes), starts) if len(codes) else 0
+        used = view.roots > 0
+        target = np.log(np.abs(setting.target[used]))
+        powers: list[tuple[list[int], list[float], float]] = []
+        inside: list[tuple[list[int], list[float], float]] = []
+        for t in range(count):
+            start, end = int(starts[t]), trees.end_of(codes, int(starts[t]))
+            power = float(coefficients[t + 1]) * view.scale
+            if power == 0.0:
+                continue
+            row = trees.forward(codes, values, setting.literals, start, end, self.room[0])
+            column = self.room[0][0][row][used].copy()
+            part = codes[start:end].tolist(), values[start:end].tolist()
+            if codes[start] == LOG_SIZE:
+                power = _rounded(power)
+                powers.append((part[0][1:], part[1][1:], power))
+            else:
+                inside.append((*part, power))
+            target = target - power * column
+        logs = [np.log(np.abs(setting.columns[i][used])) for i in view.inputs]
+        exponents = [_rounded(p) for p in _exponents(logs, target, view.roots[used])]
+        if any(not math.isfinite(p) or abs(p) > 8 for p in exponents):
+            return
+        powers += [([COLUMN + i], [math.nan], p) for i, p in zip(view.inputs, exponents, strict=True)]
+        written = _product(powers, setting.operators)
+        if written is None:
+            return
+        tokens, numbers = written
+        if inside:
+            if EXP not in setting.operators or not setting.most_constants:
+                return
+            more: Part = [EXP], [math.nan]
+            for place, (own, own_values, power) in enumerate(inside):
+                lead = [ADD] if place < len(inside) - 1 else []
+                more[0].extend([*lead, MUL, CONSTANT, *own])
+                more[1].extend([*[math.nan] * len(lead), math.nan, power, *own_values])
+            tokens, numbers = _times([(tokens, numbers), more]) if tokens else more
+        if not tokens or len(tokens) > setting.longest:
+            return
+        draft = self._draft()
+        draft[0][: len(tokens)], draft[1][: len(tokens)], draft[2][0] = tokens, numbers, len(tokens)
+        self._rate(draft, limit, 40)
+
+    # ------------------------------------------------------------------------------------------- results
+
+    def offer(self, codes: Sequence[int], values: Sequence[float], limit: int) -> None:
+        """Rate an expression from outside, with its constants fitted, until so many calls are spent in all."""
+        length = len(codes)
+        if length > self.setting.longest:
+            return
+        draft = self._draft()
+        draft[0][:length], draft[1][:length], draft[2][0] = codes, values, length
+        self._rate(draft, limit, 60)
+
+    def kept(self, best: bool = False) -> Iterator[tuple[Ints, Floats, Floats, float, int]]:
+        """Codes, values, coefficients in units of y, error and price of what the archive of y holds.
+
+        The best of each price come first, by rising price; only these if `best`.
+        """
+        view = self.views[0]
+        codes, values, lengths, errors, _, coefficients, counts = view.archive
+        for slot in range(1 if best else _SLOTS):
+            for price in range(_MOST_PRICE):
+                if slot >= int(counts[price]):
+                    continue
+                at = price * _SLOTS + slot
+                yield (
+                    codes[at, : lengths[at]],
+                    values[at, : lengths[at]],
+                    coefficients[at] * view.scale,
+                    float(errors[at]),
+                    price,
+                )
+
+    # ---------------------------------------------------------------------------------------- checkpoint
+
+    def state(self) -> State:
+        """All that later steps depend on; the pool is made again from its price."""
+        parts = {
+            "run": State(
+                {"random": self.random.copy(), "counts": self.counts.copy()},
+                {
+                    "stage": self.stage,
+                    "complete": self.complete,
+                    "price": self.pool_price,
+                    "full": self.pool_full,
+                    "budget": self.setting.budget,
+                },
+            )
+        }
+        for view in self.views:
+            parts[view.name] = view.state()
+        return State.of_parts(parts)
+
+    def restore(self, state: State) -> None:
+        """Go back to a state of a search with the same data and settings."""
+        run = state.part("run")
+        self.random, self.counts = run.arrays["random"].copy(), run.arrays["counts"].copy()
+        self.setting = replace(self.setting, budget=int(run.data["budget"]))
+        while self.pool_price < int(run.data["price"]):
+            self._next_level()
+        self.stage, self.complete = int(run.data["stage"]), int(run.data["complete"])
+        self.pool_full = bool(run.data["full"])
+        for view in self.views:
+            view.restore(state.part(view.name))
+
+
+def _orthonormal(rows: Sequence[Floats]) -> tuple[Floats, list[int]]:
+    """Rows[k, n] made orthonormal, and the places of those that add something to the ones before."""
+    basis: list[Floats] = []
+    kept: list[int] = []
+    for place, row in enumerate(rows):
+        rest = row.copy()
+        for _ in range(2):
+            for q in basis:
+                rest -= (q @ rest) * q
+        size = float(np.sqrt(rest @ rest))
+        if size > 1e-9 * float(np.sqrt(row @ row)):
+            basis.append(rest / size)
+            kept.append(place)
+    return np.array(basis), kept
+
+
+def _exponents(columns: list[Floats], target: Floats, roots: Floats) -> Floats:
+    """Of the best product of powers, by least squares of logarithms."""
+    table = np.column_stack([np.ones(len(target)), *columns]) * roots[:, None]
+    if not (np.isfinite(table).all() and np.isfinite(target).all()):
+        return np.full(len(columns), math.nan)
+    scale = np.sqrt(np.square(table).sum(axis=0))
+    scale[scale == 0] = 1.0
+    solved: Floats = np.linalg.lstsq(table / scale, target * roots, rcond=1e-12)[0] / scale
+    return solved[1:]
+
+
+def _rounded(power: float) -> float:
+    return round(2 * power) / 2
+
+
+Part = tuple[list[int], list[float]]  # codes and values of an expression
+
+
+def _product(powers: list[tuple[list[int], list[float], float]], operators: tuple[int, ...]) -> Part | None:
+    """A product of powers; None if operators are missing, nothing for an empty one."""
+    above: list[Part] = []
+    below: list[Part] = []
+    root_above: list[Part] = []
+    root_below: list[Part] = []
+    for codes, values, power in powers:
+        part, twice = (codes, values), round(2 * power)
+        if twice % 2:
+            (root_above if twice > 0 else root_below).append(part)
+            twice -= 1 if twice > 0 else -1
+        count, side = abs(twice) // 2, above if twice > 0 else below
+        while count:
+            if count >= 2 and N2 in operators:
+                side.append(([N2, *codes], [math.nan, *values]))
+                count -= 2
+            else:
+                side.append(part)
+                count -= 1
+    if root_above or root_below:
+        if SQRT not in operators:
+            return None
+        if root_above:
+            inner = _quotient(root_above, root_below, operators)
+            if inner is None:
+                return None
+            above.append(([SQRT, *inner[0]], [math.nan, *inner[1]]))
+        else:
+            inner = _times(root_below)
+            below.append(([SQRT, *inner[0]], [math.nan, *inner[1]]))
+    return _quotient(above, below, operators)
+
+
+def _times(parts: list[Part]) -> Part:
+    codes, values = parts[-1]
+    for more, more_values in reversed(parts[:-1]):
+        codes, values = [MUL, *more, *codes], [math.nan, *more_values, *values]
+    return codes, values
+
+
+def _quotient(above: list[Part], below: list[Part], operators: tuple[int, ...]) -> Part | None:
+    if not below:
+        return _times(above) if above else ([], [])
+    under = _times(below)
+    if not above:
+        return ([INV, *under[0]], [math.nan, *under[1]]) if INV in operators else None
+    over = _times(above)
+    return ([DIV, *over[0], *under[0]], [math.nan, *over[1], *under[1]]) if DIV in operators else None
+
+
+def make_setting(
+    columns: Floats,
+    target: Floats,
+    weights: Floats,
+    names: Sequence[str],
+    literals: Sequence[float],
+    settings: Any,
+) -> Setting:
+    """The setting for columns[d, n] and target[n], given the settings of the method."""
+    description = settings.description
+    codes = [OPERATORS[name].code for name in names]
+    if DIV in codes and INV not in codes:
+        codes.append(INV)
+    codes = [code for code in codes if code != NEG]  # coefficients have signs
+    prices = np.ones(COLUMN + len(columns))
+    for name, price in PRICES.items():
+        prices[OPERATORS[name].code] = price
+    nesting = np.zeros((CONSTANT, CONSTANT), np.bool_)
+    if description.trigonometry:
+        family = [OPERATORS[name].code for name in ("sin", "cos", "tan")]
+        for outer in family:
+            nesting[outer, family] = True
+    nesting[EXP, EXP] = nesting[LOG, LOG] = True
+    nesting[:, LOG_SIZE] = True
+    nesting[[ADD, SUB], LOG_SIZE] = False
+    most = fitting.MOST_CONSTANTS if description.max_constants is None else description.max_constants
+    constant = "const" in description.library
+    low, high = description.const_range
+    return Setting(
+        columns,
+        target,
+        weights / weights.sum(),
+        tuple(codes),
+        np.array([*literals, 0.0]),
+        prices,
+        nesting,
+        min(most, 6) if constant else 0,
+        (max(low, -1e60), min(high, 1e60)),
+        min(description.max_length + 8, LARGEST),
+        settings.budget,
+    )
