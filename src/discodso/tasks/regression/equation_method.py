@@ -102,7 +102,7 @@ class EquationMethod:
             spent += self._offer(self._guesses.pop(0), room - spent)
         spent += engine.step(min(_STEP, max(room - spent, 0))) if spent < room else 0
         exhausted = "an equation fits the data to the last digits" if engine.found else ""
-        if spent == 0 and room >= _STEP:
+        if spent == 0:
             exhausted = f"all up to complexity {engine.complete} were tried, and variations repeat them"
         designs, rewards, more = self._news(room - spent)
         share = float(engine.counts[1]) / max(float(engine.counts[3]), 1.0)
@@ -161,10 +161,7 @@ class EquationMethod:
         for factor, term in zip(coefficients[1:].tolist(), self.terms(codes, values), strict=False):
             if factor != 0.0:
                 parts.append(["mul", (CONST, factor * self.target_scale), *term])
-        items = parts[-1] if parts else [(CONST, 0.0)]
-        for part in reversed(parts[:-1]):
-            items = ["add", *part, *items]
-        return items
+        return _added(parts)
 
     def terms(self, codes: Ints, values: Floats) -> Iterator[list[Item]]:
         """Tokens of the terms of an expression, for inputs as they are in the data."""
@@ -224,12 +221,9 @@ class EquationMethod:
             for factor, term in zip(factors[1:].tolist(), terms, strict=True):
                 if factor != 0.0:
                     parts.append(["mul", (CONST, factor), *term])
-            if factors[0] != 0.0 or not parts:
+            if factors[0] != 0.0:
                 parts.insert(0, [(CONST, float(factors[0]))])
-            items = parts[-1]
-            for part in reversed(parts[:-1]):
-                items = ["add", *part, *items]
-            found[Expression(Design.of(*items), columns)] = None
+            found[Expression(Design.of(*_added(parts)), columns)] = None
         return list(found), calls
 
     # ------------------------------------------------------------------------------------------ checkpoint
@@ -246,6 +240,14 @@ class EquationMethod:
         own = state.part("own").data
         self._told = {int(price): float(error) for price, error in own["told"].items()}
         self._guesses = [Design.from_json(text) for text in own["guesses"]]
+
+
+def _added(parts: list[list[Item]]) -> list[Item]:
+    """The sum of parts, 0 for none."""
+    items: list[Item] = parts[-1] if parts else [(CONST, 0.0)]
+    for part in reversed(parts[:-1]):
+        items = ["add", *part, *items]
+    return items
 
 
 def is_possible(description: RegressionSpace, squared: bool) -> bool:

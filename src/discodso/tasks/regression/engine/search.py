@@ -45,6 +45,7 @@ PRICES |= {"asin": 4, "acos": 4, "atan": 4}
 _MOST_PRICE = 48
 LARGEST = 96  # tokens of what is written down, coefficients and all
 _SLOTS = 8
+_SMALL_STEP = 1000
 _POOL = 60_000
 _GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
 _MOVES = np.array([3, 2, 2, 1.5, 1.5, 3, 2, 1, 2, 2, 1.5, 0.5, 0.5])
@@ -155,7 +156,7 @@ class View:
             np.zeros(_MOST_PRICE, np.int64),
         )
         self.seen = np.zeros(1 << 14, np.uint64)
-        self.marks = 0
+        self.calls = 0
         self.told: dict[int, float] = {}  # error of the best of each price when it was last rewritten for y
         self.next_item = 0  # of the pool, to be rated
 
@@ -170,7 +171,7 @@ class View:
         arrays["seen"] = self.seen[self.seen != 0]
         told = {str(price): error for price, error in self.told.items()}
         return State(
-            arrays, {"marks": self.marks, "told": told, "next": self.next_item, "size": len(self.seen)}
+            arrays, {"calls": self.calls, "told": told, "next": self.next_item, "size": len(self.seen)}
         )
 
     def restore(self, state: State) -> None:
@@ -179,7 +180,7 @@ class View:
             array[...] = state.arrays[f"archive{place}"]
         self.seen = np.zeros(int(state.data["size"]), np.uint64)
         trees.add_all(self.seen, state.arrays["seen"])
-        self.marks, self.next_item = int(state.data["marks"]), int(state.data["next"])
+        self.calls, self.next_item = int(state.data["calls"]), int(state.data["next"])
         self.told = {int(price): float(error) for price, error in state.data["told"].items()}
 
 
@@ -274,9 +275,9 @@ class EquationSearch:
         )
 
     def _make_room(self, view: View, more: int) -> None:
-        while 2 * (view.marks + more) > len(view.seen):
+        """Let the set of what was rated take so many more; each costs a call at least."""
+        while 2 * (view.calls + more) > len(view.seen):
             view.seen = trees.grown(view.seen)
-        view.marks += more
 
     def step(self, room: int) -> int:
         """Spend at most so many calls on the next thing to do; returns how many were spent."""
@@ -293,6 +294,7 @@ class EquationSearch:
     def _rate_pool(self, view: View, limit: int) -> bool:
         """Rate what is new in the pool; whether all of it was."""
         self._make_room(view, (1 + view.products) * (self.pool_count - view.next_item))
+        before = int(self.counts[0])
         view.next_item = evolution.rate_pool(
             (self.pool[0], self.pool[1], self.pool_count),
             view.next_item,
@@ -305,6 +307,7 @@ class EquationSearch:
             self.room,
             self.counts,
         )
+        view.calls += int(self.counts[0]) - before
         return view.next_item == self.pool_count
 
     def _enumerate(self, limit: int) -> None:
@@ -347,13 +350,16 @@ class EquationSearch:
 
     def _evolve(self, limit: int) -> None:
         calls = int(self.counts[0])
-        shares = [0.7] + [0.3 / max(len(self.views) - 1, 1)] * (len(self.views) - 1)
-        if len(self.views) == 1:
-            shares = [1.0]
-        last = limit - min(100, (limit - calls) // 2)  # the rest is for rewriting
+        others = len(self.views) - 1
+        # What is left of a large step is for rewriting; a small one is for the plain view alone.
+        small = limit - calls < _SMALL_STEP
+        last = limit if small else limit - 100
+        own = 1.0 if small or not others else 0.7
         room = last - calls
-        for view, share in zip(self.views, shares, strict=True):
-            allowed = int(self.counts[0]) + int(share * room)
+        for place, view in enumerate(self.views[:1] if small else self.views):
+            share = own if place == 0 else (1.0 - own) / others
+            before = int(self.counts[0])
+            allowed = before + int(share * room)
             self._make_room(view, int(share * room) + 64)
             evolution.evolve(
                 view.archive,
@@ -371,6 +377,7 @@ class EquationSearch:
                 self.room,
                 self.counts,
             )
+            view.calls += int(self.counts[0]) - before
         self._rewrite(limit)
 
     # ---------------------------------------------------------------------------------- from views to y
@@ -424,6 +431,7 @@ class EquationSearch:
             draft, self.problem(view), view.archive, view.seen, True, allowed, self.probes, self.room, starts
         )
         self.counts[0] += max(used, 0)
+        view.calls += max(used, 0)
         return float(error)
 
     # ------------------------------------------------------------------------------------------ products
