@@ -12,8 +12,10 @@ from typing import Any
 
 from discodso.base.checks import require_one_of
 from discodso.tasks.regression.export.functions import numpy_function, torch_function
-from discodso.tasks.regression.export.source import c_source, python_source, text
-from discodso.tasks.regression.export.sympy_form import latex, simplified, to_sympy
+from discodso.tasks.regression.export.latex_form import latex, latex_table
+from discodso.tasks.regression.export.source import c_source, python_source
+from discodso.tasks.regression.export.sympy_form import simplified, to_sympy
+from discodso.tasks.regression.export.text_form import text
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.typeset import markup, mathml
 
@@ -35,4 +37,4 @@ def export(expression: Expression, form: str) -> Any:
     return FORMATS[form](expression)
 
 
-__all__ = ["FORMATS", "export", "latex", "simplified", "text", "to_sympy"]
+__all__ = ["FORMATS", "export", "latex", "latex_table", "simplified", "text", "to_sympy"]

@@ -1,4 +1,4 @@
-"""An expression as text, as people write it, and as source code of Python and C."""
+"""An expression as source code of Python and C, with all digits."""
 
 from __future__ import annotations
 
@@ -6,21 +6,10 @@ import keyword
 import re
 from collections.abc import Mapping
 
+from discodso.tasks.regression.export.text_form import text
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.operators import OPERATORS, Operator
 
-_SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(5)  # how tightly something holds together
-# What stands for an operator, how tightly that holds together, and how tightly its operands have to.
-_INFIX = {
-    "add": ("{} + {}", _SUM, (_SUM, _PRODUCT)),
-    "sub": ("{} - {}", _SUM, (_SUM, _PRODUCT)),
-    "mul": ("{} * {}", _PRODUCT, (_PRODUCT, _SIGN)),
-    "div": ("{} / {}", _PRODUCT, (_PRODUCT, _POWER)),
-    "pow": ("{}^{}", _POWER, (_ATOM, _ATOM)),
-    "neg": ("-{}", _SIGN, (_POWER,)),
-    "inv": ("1 / {}", _PRODUCT, (_POWER,)),
-    **{f"n{power}": (f"{{}}^{power}", _POWER, (_ATOM,)) for power in (2, 3, 4)},
-}
 _POWERS = {"n2": "a * a", "n3": "a * a * a", "n4": "(a * a) * (a * a)"}
 _RESERVED = {*keyword.kwlist, *"math abs double float int const return x predict".split(), *OPERATORS}
 
@@ -40,23 +29,6 @@ def _templates(library: str, power: str, absolute: str) -> dict[str, str]:
         **{name: f"{library}{name}({{}})" for name in functions},
         **{name: f"{power}{name}({{}})" for name in _POWERS},
     }
-
-
-def text(expression: Expression, digits: int = 6) -> str:
-    """Infix with as few brackets as possible, and the names of the columns."""
-
-    def number(value: float) -> tuple[str, int]:
-        shown = f"{value:.{digits}g}"
-        return shown, _SIGN if shown.startswith("-") else _ATOM
-
-    def apply(operator: Operator, *parts: tuple[str, int]) -> tuple[str, int]:
-        if operator.name not in _INFIX:
-            return f"{operator.name}({', '.join(words for words, _ in parts)})", _ATOM
-        template, level, least = _INFIX[operator.name]
-        pairs = zip(parts, least, strict=True)
-        return template.format(*(w if own >= other else f"({w})" for (w, own), other in pairs)), level
-
-    return expression.fold(lambda index: (expression.columns[index], _ATOM), number, apply)[0]
 
 
 _PYTHON, _C = _templates("math.", "_", "abs"), _templates("", "", "fabs")
