@@ -27,6 +27,7 @@ from discodso.tasks.regression.normal_form import (
     neat,
     normal_form,
     scaled_sum,
+    size_of,
 )
 from discodso.tasks.regression.operators import OPERATORS
 
@@ -216,8 +217,8 @@ class _Arranger:
         for place, (base, power) in enumerate(term.factors):
             if isinstance(base, Call) and base.operator.name in ODD and base.operator.is_built_in:
                 if term.number.value < 0 and is_integer(power) and int(power) % 2:
-                    inner = Call(base.operator, (self.sum(scaled_sum(base.operands[0], MINUS_ONE)),))
-                    factors = (*term.factors[:place], (inner, power), *term.factors[place + 1 :])
+                    turned = Call(base.operator, (self.sum(scaled_sum(base.operands[0], MINUS_ONE)),))
+                    factors = (*term.factors[:place], (turned, power), *term.factors[place + 1 :])
                     yield Term(_positive(term).number, factors)
                 continue
             root = not is_integer(power)
@@ -249,8 +250,10 @@ class _Arranger:
             for sign in (1, -1):
                 powers = [_power_of(term, common) for term in terms]
                 group = [i for i, power in enumerate(powers) if power * sign > 0]
-                least = min((abs(powers[i]) for i in group), default=Fraction(0))
-                if len(group) > 1 and all(is_integer(powers[i]) or abs(powers[i]) == least for i in group):
+                least = min((size_of(powers[i]) for i in group), default=Fraction(0))
+                if len(group) > 1 and all(
+                    is_integer(powers[i]) or size_of(powers[i]) == least for i in group
+                ):
                     if not is_integer(least) and any(is_integer(powers[i]) for i in group):
                         continue
                     taken = [_without(terms[i], common, least * sign) for i in group]
@@ -259,9 +262,7 @@ class _Arranger:
         for size in (size for size, times in sizes.items() if times > 1 and size != 1.0):
             group = [i for i, term in enumerate(terms) if abs(term.number.value) == size]
             free = any(terms[i].number.free for i in group)
-            taken = [
-                terms[i].with_number(ONE if terms[i].number.value > 0 else MINUS_ONE) for i in group
-            ]
+            taken = [terms[i].with_number(ONE if terms[i].number.value > 0 else MINUS_ONE) for i in group]
             yield self._regrouped(terms, group, Term(Number(size, free), ()), taken)
 
     def _regrouped(self, terms: tuple[Term, ...], group: list[int], before: Term, taken: list[Term]) -> Sum:

@@ -1,8 +1,8 @@
 """The normal form of an expression: a sum of terms, each a number times a product of powers.
 
-Like terms and equal factors are merged, numbers multiplied through, quotients are negative powers, and functions that
-undo one another are taken out. It is equal to the expression up to rounding wherever that is defined; it may be
-defined elsewhere too, as x / x is 1. What would overflow stays as it was written, a `Call` of its operator.
+Like terms and equal factors are merged, numbers multiplied through, quotients are negative powers, and functions
+that undo one another are taken out. It is equal to the expression up to rounding wherever that is defined; it may
+be defined elsewhere too, as x / x is 1. What would overflow stays as it was written, a `Call` of its operator.
 """
 
 from __future__ import annotations
@@ -181,6 +181,11 @@ def is_even(power: Exponent) -> bool:
     return is_integer(power) and int(power) % 2 == 0
 
 
+def size_of(power: Exponent) -> Exponent:
+    """The power without its sign."""
+    return -power if power < 0 else power
+
+
 def exponent_of(value: Exponent) -> Exponent:
     """A fraction if it is a simple one up to rounding, otherwise the number itself."""
     if isinstance(value, Fraction) and value.denominator <= _LARGEST_DENOMINATOR:
@@ -188,7 +193,7 @@ def exponent_of(value: Exponent) -> Exponent:
     if not math.isfinite(value):
         raise OverflowError
     simple = Fraction(value).limit_denominator(_LARGEST_DENOMINATOR)
-    return simple if abs(float(simple) - value) <= 1e-14 * max(1.0, abs(value)) else float(value)
+    return simple if abs(float(simple) - value) <= 1e-14 * max(1.0, abs(float(value))) else float(value)
 
 
 def number_sum(number: Number) -> Sum:
@@ -229,12 +234,12 @@ def content(total: Sum, signed: bool) -> tuple[Number, Sum]:
 
 def _common_factors(total: Sum) -> tuple[list[Pair], Sum]:
     """Factors that all terms of a sum share, and what is left of it."""
-    first, *others = ({base: power for base, power in term.factors} for term in total.terms)
+    first, *others = (dict(term.factors) for term in total.terms)
     common: dict[Base, Exponent] = {}
     for base, power in first.items():
         powers = [power, *(other.get(base, Fraction(0)) for other in others)]
         if all(is_integer(own) and own * power > 0 for own in powers):
-            common[base] = min(powers, key=abs)
+            common[base] = min(powers, key=size_of)
     if not common:
         return [], total
     pairs = [[(b, e - common.get(b, 0)) for b, e in term.factors] for term in total.terms]
@@ -382,7 +387,7 @@ class _Algebra:
         groups: dict[Exponent, list[Pair]] = {}
         for base, power in merged.items():
             if not is_integer(power):
-                groups.setdefault(abs(power), []).append((base, power))
+                groups.setdefault(size_of(power), []).append((base, power))
         for size, group in groups.items():
             if len(group) == 1:
                 continue
@@ -419,7 +424,7 @@ class _Algebra:
         return merged
 
     def _flat(self, term: Term) -> Sum:
-        """A term as a sum; a bracket that stands alone is opened, and others are if products are multiplied out."""
+        """A term as a sum: a bracket that stands alone is opened, others only if products are multiplied out."""
         if len(term.factors) == 1:
             base, power = term.factors[0]
             if isinstance(base, Sum) and power == 1:
@@ -568,7 +573,8 @@ class _Algebra:
             if all(is_never_negative(Sum((term,))) for term in total.terms):
                 return total
             return base_sum(Call(OPERATORS["abs"], (_upright(total),)))
-        term, outside = total.terms[0], []
+        term = total.terms[0]
+        outside: list[Pair] = []
         inside: list[Pair] = []
         for base, power in term.factors:
             (outside if is_never_negative(base, power) else inside).append((base, power))

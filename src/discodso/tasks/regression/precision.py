@@ -117,7 +117,9 @@ def _best_step(
         own = min(math.log2(1 + abs(value) / error) if error > 0 else _LARGEST_BITS, _LARGEST_BITS)
         for number, bits in _simple_numbers(value):
             apart = abs(number - value) / error if error > 0 else math.inf * (number != value)
-            near = abs(number - value) <= 1e-6 * abs(value)  # exact data: errors of fits are no standard errors
+            near = abs(number - value) <= 1e-6 * abs(
+                value
+            )  # exact data: errors of fits are no standard errors
             gain = own + _EXTRA_BITS - bits - min(apart, 10.0) ** 2 / 2 / math.log(2) * (not near)
             if apart <= _MOST_ERRORS or near:
                 options.append((-gain, place, number, bits - own - _EXTRA_BITS))
@@ -175,9 +177,8 @@ def _simple_numbers(value: float) -> Iterator[tuple[float, float]]:
 
 def _standard_errors(expression: Expression, rows: Rows, freedom: float) -> list[float]:
     """Of each constant, by the slopes at it; infinite where others can make up for it."""
-    X, y, weights = rows
-    constants = expression.constants
-    if not len(constants):
+    X, _, weights = rows
+    if not len(expression.constants):
         return []
     slopes = np.sqrt(weights)[:, None] * _slopes(expression, X).T
     slopes = np.where(np.isfinite(slopes), slopes, 0.0)
@@ -185,7 +186,9 @@ def _standard_errors(expression: Expression, rows: Rows, freedom: float) -> list
     scale = np.where(sizes > 0, sizes, 1.0)
     _, values, right = np.linalg.svd(slopes / scale, full_matrices=False)
     with np.errstate(all="ignore"):
-        inverse = np.where(values > 1e-10 * values[0], 1 / values, np.inf) if values[0] > 0 else values + np.inf
+        inverse = (
+            np.where(values > 1e-10 * values[0], 1 / values, np.inf) if values[0] > 0 else values + np.inf
+        )
         wide = np.square(inverse[:, None] * right)
         wide = np.where(np.abs(right) > 1e-8, wide, 0.0).sum(axis=0)
         total = _effective_rows(weights)

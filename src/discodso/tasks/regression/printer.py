@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from discodso.tasks.regression.arrangement import arrangement, in_reading_order, split_fraction
-from discodso.tasks.regression.normal_form import Base, Call, Column, Exponent, Sum, Term
+from discodso.tasks.regression.normal_form import Base, Call, Column, Exponent, Sum, Term, size_of
 from discodso.tasks.regression.operators import Operator
 
 P = TypeVar("P")
@@ -42,7 +42,7 @@ class Printer(ABC, Generic[P]):
         """The number pi."""
 
     @abstractmethod
-    def column(self, name: str) -> P:
+    def column(self, index: int) -> P:
         """A column."""
 
     @abstractmethod
@@ -67,7 +67,7 @@ class Printer(ABC, Generic[P]):
 
     def exponent(self, value: Exponent) -> P:
         """An exponent, which may be negative: a decimal number if that is exact, otherwise a fraction."""
-        size = abs(value)
+        size = size_of(value)
         if isinstance(size, Fraction) and 10**6 % size.denominator:
             part = self.term([], [self.number(size.numerator)], [self.number(size.denominator)])
         else:
@@ -116,7 +116,7 @@ class Printer(ABC, Generic[P]):
 
     def _base(self, base: Base) -> P:
         if isinstance(base, Column):
-            return self.column(self.expression.columns[base.index])
+            return self.column(base.index)
         return self._sum(base) if isinstance(base, Sum) else self._call(base)
 
     def _call(self, call: Call) -> P:

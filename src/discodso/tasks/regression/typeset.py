@@ -85,8 +85,8 @@ class _MathML(Printer[_Part]):
     def pi(self) -> _Part:
         return _Part(["mi", "π"], _ATOM)
 
-    def column(self, name: str) -> _Part:
-        return _Part(_name(name), _ATOM)
+    def column(self, index: int) -> _Part:
+        return _Part(_name(self.expression.columns[index]), _ATOM)
 
     def call(self, operator: Operator, parts: Sequence[_Part]) -> _Part:
         if operator.is_built_in and operator.name == "exp":

@@ -100,8 +100,8 @@ class _Latex(Printer[_Part]):
     def pi(self) -> _Part:
         return r"\pi", _ATOM
 
-    def column(self, name: str) -> _Part:
-        return latex_name(name), _ATOM
+    def column(self, index: int) -> _Part:
+        return latex_name(self.expression.columns[index]), _ATOM
 
     def call(self, operator: Operator, parts: Sequence[_Part]) -> _Part:
         if operator.is_built_in and operator.name == "exp":

@@ -47,8 +47,8 @@ class _SymPy(Printer[Any]):
     def pi(self) -> Any:
         return sympy.pi
 
-    def column(self, name: str) -> Any:
-        return sympy.Symbol(name, real=True)
+    def column(self, index: int) -> Any:
+        return sympy.Symbol(self.expression.columns[index], real=True)
 
     def call(self, operator: Operator, parts: Sequence[Any]) -> Any:
         name = "Abs" if operator.is_built_in and operator.name == "abs" else operator.sympy or operator.name

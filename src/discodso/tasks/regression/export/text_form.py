@@ -43,8 +43,8 @@ class _Text(Printer[_Part]):
     def pi(self) -> _Part:
         return PI, _ATOM
 
-    def column(self, name: str) -> _Part:
-        return quoted(name, self.expression.operators), _ATOM
+    def column(self, index: int) -> _Part:
+        return quoted(self.expression.columns[index], self.expression.operators), _ATOM
 
     def call(self, operator: Operator, parts: Sequence[_Part]) -> _Part:
         return f"{operator.name}({', '.join(words for words, _ in parts)})", _ATOM
