@@ -113,7 +113,7 @@ class Sum:
     def __post_init__(self) -> None:
         ordered = tuple(sorted(self.terms, key=lambda term: term.place))
         object.__setattr__(self, "terms", ordered)
-        parts = (f"{term.number.value!r}{'?' * term.number.free}*{term.key}" for term in ordered)
+        parts = (f"{term.number.value!r}*{term.key}" for term in ordered)
         object.__setattr__(self, "key", f"1[{'+'.join(parts)}]")
 
     def __eq__(self, other: object) -> bool:
