@@ -6,57 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from expressions import drawn, tame_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discodso import Design
-from discodso.disco.sampling import sample
-from discodso.disco.uniform import UniformStepper
 from discodso.tasks.regression.arrangement import arrangement, tokens
 from discodso.tasks.regression.canonical import canonical
 from discodso.tasks.regression.export import text
 from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.expression_space import RegressionSpace
 from discodso.tasks.regression.normal_form import name_ranks, normal_form
-from discodso.tasks.regression.operators import OPERATORS, Operator
+from discodso.tasks.regression.operators import Operator
 from discodso.tasks.regression.rewriting import rewritten
 
 RNG = np.random.default_rng(0)
-EVERYTHING = RegressionSpace(
-    library=(*OPERATORS, "1", "2.5", "const"), min_length=1, max_length=24, const_range=(-3, 3)
-)
-
-
-def drawn(seed, space=EVERYTHING):
-    built = space.build(3)
-    design = sample(built, UniformStepper(built), 1, np.random.default_rng(seed)).designs[0]
-    return Expression(design, ("a", "b", "c"))
-
-
-def tame_values(expression, X, rng):
-    """Values, and rows where no step overflows and a hair's breadth beside it is nearly the same value."""
-
-    def steps(constants, rows):
-        finite = np.ones(len(rows), bool)
-
-        def apply(operator, *operands):
-            values = operator.function(*operands)
-            finite[:] &= np.isfinite(values) & (np.abs(values) < 1e8)
-            # Nothing so small that its reciprocal, or the digits of a sum, are lost.
-            finite[:] &= (np.abs(values) > 1e-8) | (values == 0)
-            return values
-
-        with np.errstate(all="ignore"):
-            column, number = (lambda i: rows[:, i]), (lambda value: np.full(len(rows), value))
-            return expression.with_constants(constants).fold(column, number, apply), finite
-
-    values, sure = steps(expression.constants, X)
-    with np.errstate(all="ignore"):
-        for _ in range(4):
-            moved = expression.constants * (1 + 1e-10 * rng.normal(size=len(expression.constants)))
-            beside, finite = steps(moved, X * (1 + 1e-10 * rng.normal(size=X.shape)))
-            sure &= finite & (np.abs(beside - values) <= 1e-7 * (1e-2 + np.abs(values)))
-    return values, sure
 
 
 @settings(max_examples=300, deadline=None)
@@ -158,6 +121,46 @@ def test_what_laws_look_like(given, want):
     defined = np.isfinite(before)
     np.testing.assert_allclose(after[defined], before[defined], rtol=1e-12, atol=1e-14)
     assert len(canonical(expression)) <= len(expression)
+
+
+@pytest.mark.parametrize(
+    ("formula", "tokens"),
+    [
+        ("2 + (3 + x)", 3),
+        ("2 * (3 * x)", 3),
+        ("2 + 3 * (4 + sin(x))", 6),
+        ("x - 2 + 5", 3),
+        ("x / 4 * 2", 3),
+        ("exp(1 + 2) * x", 3),
+        ("1 * x + 0", 1),
+        ("2 - x", 3),
+        ("log(0 - 1) * x", 6),
+        ("2 * sqrt(3 * x) * (4 * x)", 6),
+        ("(2 * x)^2 / (4 * sin(x))", 5),
+        ("3 / (2 * x)", 3),
+        ("x * (3 / (x * sin(x)))", 8),
+        ("2 * exp(1 + x)", 4),
+        ("2 + log(3 * x)", 4),
+        ("2 * exp(3 + log(sqrt(x)^2))", 3),
+        ("log(exp(x) * 2)", 3),
+        ("x - -2 * sin(x)", 6),
+        ("1e200 * x * (1e200 * x)", 7),
+        ("(1e200 * x)^2", 4),
+        ("exp(900 + x)", 4),
+        ("sqrt(-2 * x)", 4),
+        ("x / (0 * x)", 5),
+        ("inv(2 - 2) * x", 4),
+        ("2 / (0 * x)", 5),
+    ],
+)
+def test_numbers_are_worked_out_and_gathered(formula, tokens):
+    expression = Expression.parse(formula, ("x",))
+    short = canonical(expression)
+    X = RNG.uniform(-2, 2, (20, 1))
+    before, after = expression(X), short(X)
+    defined = np.isfinite(before)
+    np.testing.assert_allclose(after[defined], before[defined], rtol=1e-12)
+    assert len(short) <= tokens
 
 
 def test_the_law_of_stopping_distances():

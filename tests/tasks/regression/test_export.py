@@ -10,9 +10,9 @@ import subprocess
 import numpy as np
 import pytest
 import torch
+from expressions import drawn, tame_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_canonical import drawn, tame_values
 
 from discodso import Design
 from discodso.base.errors import DeclarationError
@@ -69,8 +69,8 @@ def by_matlab_translated(expression, X):
     assert not re.search(r"(?<!\.)[*/^]", body)  # elementwise, all of them
     body = re.sub(r"x\(:, (\d+)\)", lambda match: f"X[:, {int(match[1]) - 1}]", body)
     body = body.replace("zeros(size(x, 1), 1)", "0 * X[:, 0]")
-    for given, python in ((".*", "*"), ("./", "/"), (".^", "**")):
-        body = body.replace(given, python)
+    for sign, python in ((".*", "*"), ("./", "/"), (".^", "**")):
+        body = body.replace(sign, python)
     return eval(body, {**FUNCTIONS, "pi": np.pi, "X": X})
 
 

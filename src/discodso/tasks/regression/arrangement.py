@@ -17,11 +17,11 @@ from discodso.tasks.regression.normal_form import (
     ONE,
     Base,
     Call,
-    Column,
     Exponent,
+    Input,
     Number,
-    Sum,
     Term,
+    TermSum,
     base_sum,
     is_integer,
     neat,
@@ -35,7 +35,7 @@ Item = str | tuple[str, float]  # a token, perhaps with its value
 _CONST = "const"
 
 
-def arrangement(expression: Any, brackets: int = 1) -> Sum:
+def arrangement(expression: Any, brackets: int = 1) -> TermSum:
     """The shortest way that is found to write an `Expression`, with products multiplied out or not.
 
     Args:
@@ -47,7 +47,7 @@ def arrangement(expression: Any, brackets: int = 1) -> Sum:
     return min(ways, key=lambda way: arrange.cost(way)[0])
 
 
-def tokens(total: Sum, known: dict[str, list[Item]] | None = None) -> list[Item]:
+def tokens(total: TermSum, known: dict[str, list[Item]] | None = None) -> list[Item]:
     """The sum in pre-order; `known` remembers those of parts, by their keys."""
     known = {} if known is None else known
     if total.key in known:
@@ -62,7 +62,7 @@ def tokens(total: Sum, known: dict[str, list[Item]] | None = None) -> list[Item]
     return found
 
 
-def in_reading_order(total: Sum) -> list[Term]:
+def in_reading_order(total: TermSum) -> list[Term]:
     """Its terms as they are written: a positive one first; if there is none, one that has a number."""
     terms = list(total.terms)
     best = [t for t in terms if t.number.value > 0] or [t for t in terms if abs(t.number.value) != 1.0]
@@ -113,7 +113,7 @@ def _tokens(term: Term, known: dict[str, list[Item]]) -> list[Item]:
     return ["div", *_joined(numerator), *_joined(denominator)] if denominator else _joined(numerator)
 
 
-def _negative_exponent(base: Base) -> Sum | None:
+def _negative_exponent(base: Base) -> TermSum | None:
     """f of exp(-f) where f has no minus sign."""
     if not isinstance(base, Call) or base.operator is not OPERATORS["exp"]:
         return None
@@ -129,9 +129,9 @@ def _joined(parts: list[list[Item]]) -> list[Item]:
 
 
 def _power_tokens(base: Base, power: Exponent, known: dict[str, list[Item]]) -> list[Item]:
-    if isinstance(base, Column):
+    if isinstance(base, Input):
         inner: list[Item] = [f"x{base.index + 1}"]
-    elif isinstance(base, Sum):
+    elif isinstance(base, TermSum):
         inner = tokens(base, known)
     else:
         inner = [base.operator.name, *(item for operand in base.operands for item in tokens(operand, known))]
@@ -161,15 +161,15 @@ class _Arranger:
         self._brackets = brackets
         self._tokens: dict[str, list[Item]] = {}
         self._costs: dict[str, tuple[int, int, int]] = {}
-        self._sums: dict[str, Sum] = {}
+        self._sums: dict[str, TermSum] = {}
 
-    def cost(self, total: Sum) -> tuple[int, int, int]:
+    def cost(self, total: TermSum) -> tuple[int, int, int]:
         """Tokens and brackets, how many numbers are not simple, and how many minus signs there are."""
         if total.key not in self._costs:
             self._costs[total.key] = self._cost(total)
         return self._costs[total.key]
 
-    def _cost(self, total: Sum) -> tuple[int, int, int]:
+    def _cost(self, total: TermSum) -> tuple[int, int, int]:
         items = tokens(total, self._tokens)
         values = [item[1] for item in items if not isinstance(item, str)]
         values += [float(item) for item in items if isinstance(item, str) and item[0] in "-0123456789"]
@@ -177,15 +177,15 @@ class _Arranger:
         minus = sum(value < 0 for value in values) + sum(item in ("sub", "neg") for item in items)
         return len(items) + self._brackets * _brackets(total), len(values) - simple, minus
 
-    def sum(self, total: Sum) -> Sum:
+    def sum(self, total: TermSum) -> TermSum:
         """The sum with its parts arranged, and common factors before brackets where that is shorter."""
         if total.key not in self._sums:
             found = self._sum(total)
             self._sums[total.key] = self._sums[found.key] = found
         return self._sums[total.key]
 
-    def _sum(self, total: Sum) -> Sum:
-        found = Sum(tuple(self.term(term) for term in total.terms))
+    def _sum(self, total: TermSum) -> TermSum:
+        found = TermSum(tuple(self.term(term) for term in total.terms))
         if len(found.terms) == 1:
             return self._opened(found)
         cost = self.cost(found)[0]
@@ -195,12 +195,12 @@ class _Arranger:
                 return found
             cost, _, found = min(ways)
 
-    def _opened(self, total: Sum) -> Sum:
+    def _opened(self, total: TermSum) -> TermSum:
         """A single bracket with nothing before it, as the sum that stands in it."""
         term = total.terms[0]
         if term.number == ONE and len(term.factors) == 1:
             base, power = term.factors[0]
-            if isinstance(base, Sum) and power == 1:
+            if isinstance(base, TermSum) and power == 1:
                 return base
         return total
 
@@ -210,7 +210,7 @@ class _Arranger:
         if term.number.value == 1.0:
             return term
         ways = [term, *self._absorbed(term)]
-        return min(ways, key=lambda way: self.cost(Sum((way,))))
+        return min(ways, key=lambda way: self.cost(TermSum((way,))))
 
     def _absorbed(self, term: Term) -> Iterator[Term]:
         """The same with its number, or its sign, in one of the brackets, roots or odd functions."""
@@ -222,7 +222,7 @@ class _Arranger:
                     yield Term(_positive(term).number, factors)
                 continue
             root = not is_integer(power)
-            bracket = isinstance(base, Sum) and len(base.terms) > 1
+            bracket = isinstance(base, TermSum) and len(base.terms) > 1
             if not (root or bracket) or (term.number.value < 0 and (root or int(power) % 2 == 0)):
                 continue
             before, behind, size = term.factors[:place], term.factors[place + 1 :], _positive(term).number
@@ -240,9 +240,9 @@ class _Arranger:
     def _base(self, base: Base) -> Base:
         if isinstance(base, Call):
             return Call(base.operator, tuple(self.sum(operand) for operand in base.operands))
-        return self.sum(base) if isinstance(base, Sum) else base
+        return self.sum(base) if isinstance(base, TermSum) else base
 
-    def _factored(self, total: Sum) -> Iterator[Sum]:
+    def _factored(self, total: TermSum) -> Iterator[TermSum]:
         """Every way to write one common factor, or number, of some terms before a bracket."""
         terms = total.terms
         count = Counter(base for term in terms for base, _ in term.factors)
@@ -265,8 +265,10 @@ class _Arranger:
             taken = [terms[i].with_number(ONE if terms[i].number.value > 0 else MINUS_ONE) for i in group]
             yield self._regrouped(terms, group, Term(Number(size, free), ()), taken)
 
-    def _regrouped(self, terms: tuple[Term, ...], group: list[int], before: Term, taken: list[Term]) -> Sum:
-        inner = self.sum(Sum(tuple(taken)))
+    def _regrouped(
+        self, terms: tuple[Term, ...], group: list[int], before: Term, taken: list[Term]
+    ) -> TermSum:
+        inner = self.sum(TermSum(tuple(taken)))
         number, factors = before.number, list(before.factors)
         if all(term.number.value < 0 for term in inner.terms):
             inner = scaled_sum(inner, MINUS_ONE)
@@ -278,7 +280,7 @@ class _Arranger:
         else:
             factors.append((inner, Fraction(1)))
         rest = [term for i, term in enumerate(terms) if i not in group]
-        return Sum((*rest, Term(number, tuple(factors))))
+        return TermSum((*rest, Term(number, tuple(factors))))
 
 
 def _power_of(term: Term, base: Base) -> Exponent:
@@ -290,12 +292,12 @@ def _without(term: Term, base: Base, power: Exponent) -> Term:
     return Term(term.number, tuple((own, left) for own, left in pairs if left))
 
 
-def _brackets(total: Sum) -> int:
+def _brackets(total: TermSum) -> int:
     """Brackets that are not those of a function."""
     found = 0
     for term in total.terms:
         for base, power in term.factors:
-            if isinstance(base, Sum):
+            if isinstance(base, TermSum):
                 found += _brackets(base) + (power != Fraction(1, 2))
             elif isinstance(base, Call):
                 found += sum(map(_brackets, base.operands))

@@ -48,7 +48,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Column:
+class Input:
     """An input, and its place among the names in order."""
 
     index: int
@@ -64,7 +64,7 @@ class Call:
     """An operator that is not taken apart, and its operands."""
 
     operator: Operator
-    operands: tuple[Sum, ...]
+    operands: tuple[TermSum, ...]
     key: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -94,8 +94,8 @@ class Term:
     @property
     def place(self) -> tuple[Any, ...]:
         """Where it stands in a sum: polynomials by falling degree, then functions, then the constant."""
-        degree = sum(float(power) for base, power in self.factors if isinstance(base, Column))
-        plain = all(isinstance(base, Column) for base, _ in self.factors)
+        degree = sum(float(power) for base, power in self.factors if isinstance(base, Input))
+        plain = all(isinstance(base, Input) for base, _ in self.factors)
         return not self.factors, not plain, -degree, self.key
 
     def with_number(self, number: Number) -> Term:
@@ -104,7 +104,7 @@ class Term:
 
 
 @dataclass(frozen=True, eq=False)
-class Sum:
+class TermSum:
     """A sum of terms, sorted; 0 if there are none."""
 
     terms: tuple[Term, ...]
@@ -117,7 +117,7 @@ class Sum:
         object.__setattr__(self, "key", f"1[{'+'.join(parts)}]")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sum) and self.key == other.key
+        return isinstance(other, TermSum) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -130,20 +130,20 @@ class Sum:
         return self.terms[0].number if len(self.terms) == 1 and not self.terms[0].factors else None
 
 
-Base = Column | Call | Sum
+Base = Input | Call | TermSum
 Pair = tuple[Base, Exponent]
 ONE, MINUS_ONE = Number(1.0), Number(-1.0)
-ZERO_SUM = Sum(())
+ZERO_SUM = TermSum(())
 
 
-def normal_form(expression: Any, expand: bool = False) -> Sum:
+def normal_form(expression: Any, expand: bool = False) -> TermSum:
     """The normal form of an `Expression`, whose module imports this one.
 
     Args:
         expand: whether products of sums are multiplied out, as long as that gives few terms.
     """
     algebra, ranks = _Algebra(expand), name_ranks(expression.columns)
-    stack: list[Sum] = []
+    stack: list[TermSum] = []
     for name, value in reversed(list(expression.design)):
         operator = expression.operator(name)
         if operator is not None:
@@ -152,7 +152,7 @@ def normal_form(expression: Any, expand: bool = False) -> Sum:
             stack.append(number_sum(Number(float(value), free=True)))
         elif re.fullmatch(r"x[1-9]\d*", name):
             index = int(name[1:]) - 1
-            stack.append(base_sum(Column(index, ranks[index])))
+            stack.append(base_sum(Input(index, ranks[index])))
         else:
             stack.append(number_sum(Number(float(name))))
     return stack[0]
@@ -196,23 +196,23 @@ def exponent_of(value: Exponent) -> Exponent:
     return simple if abs(float(simple) - value) <= 1e-14 * max(1.0, abs(float(value))) else float(value)
 
 
-def number_sum(number: Number) -> Sum:
+def number_sum(number: Number) -> TermSum:
     """A number as a sum."""
-    return Sum((Term(number, ()),)) if number.value else ZERO_SUM
+    return TermSum((Term(number, ()),)) if number.value else ZERO_SUM
 
 
-def base_sum(base: Base) -> Sum:
+def base_sum(base: Base) -> TermSum:
     """A factor as a sum."""
-    return base if isinstance(base, Sum) else Sum((Term(ONE, ((base, Fraction(1)),)),))
+    return base if isinstance(base, TermSum) else TermSum((Term(ONE, ((base, Fraction(1)),)),))
 
 
-def scaled_sum(total: Sum, number: Number) -> Sum:
+def scaled_sum(total: TermSum, number: Number) -> TermSum:
     """The sum with every term multiplied by a number."""
     if number.value == 0:
         return ZERO_SUM
     if number == ONE:
         return total
-    return Sum(tuple(term.with_number(neat(term.number.times(number))) for term in total.terms))
+    return TermSum(tuple(term.with_number(neat(term.number.times(number))) for term in total.terms))
 
 
 def neat(number: Number) -> Number:
@@ -220,7 +220,7 @@ def neat(number: Number) -> Number:
     return Number(_neat(number.value), number.free)
 
 
-def content(total: Sum, signed: bool) -> tuple[Number, Sum]:
+def content(total: TermSum, signed: bool) -> tuple[Number, TermSum]:
     """c and s of a sum c * s, where the first term of s has the number 1, or 1 or -1 if c must be positive."""
     lead = total.terms[0].number
     lead = lead if signed else Number(abs(lead.value), lead.free)
@@ -229,10 +229,10 @@ def content(total: Sum, signed: bool) -> tuple[Number, Sum]:
     scale = _finite(1 / lead.value, lead.free)
     first = total.terms[0].with_number(ONE if lead.value * total.terms[0].number.value > 0 else MINUS_ONE)
     rest = (term.with_number(_quotient(term.number, lead, scale)) for term in total.terms[1:])
-    return lead, Sum((first, *rest))
+    return lead, TermSum((first, *rest))
 
 
-def _common_factors(total: Sum) -> tuple[list[Pair], Sum]:
+def _common_factors(total: TermSum) -> tuple[list[Pair], TermSum]:
     """Factors that all terms of a sum share, and what is left of it."""
     first, *others = (dict(term.factors) for term in total.terms)
     common: dict[Base, Exponent] = {}
@@ -244,7 +244,9 @@ def _common_factors(total: Sum) -> tuple[list[Pair], Sum]:
         return [], total
     pairs = [[(b, e - common.get(b, 0)) for b, e in term.factors] for term in total.terms]
     left = (tuple((base, power) for base, power in own if power) for own in pairs)
-    return list(common.items()), Sum(tuple(Term(t.number, f) for t, f in zip(total.terms, left, strict=True)))
+    return list(common.items()), TermSum(
+        tuple(Term(t.number, f) for t, f in zip(total.terms, left, strict=True))
+    )
 
 
 def is_never_negative(base: Base, power: Exponent = Fraction(1)) -> bool:
@@ -253,7 +255,7 @@ def is_never_negative(base: Base, power: Exponent = Fraction(1)) -> bool:
         return True
     if isinstance(base, Call):
         return base.operator.is_built_in and base.operator.name in ("abs", "exp")
-    return isinstance(base, Sum) and all(
+    return isinstance(base, TermSum) and all(
         term.number.value > 0 and all(is_never_negative(*pair) for pair in term.factors)
         for term in base.terms
     )
@@ -282,7 +284,7 @@ class _Algebra:
 
     def __init__(self, expand: bool) -> None:
         self._expand = expand
-        self._rules: dict[str, Callable[..., Sum]] = {
+        self._rules: dict[str, Callable[..., TermSum]] = {
             "add": lambda a, b: self.add((a, b)),
             "sub": lambda a, b: self.add((a, scaled_sum(b, MINUS_ONE))),
             "mul": self.times,
@@ -299,7 +301,7 @@ class _Algebra:
             **{name: lambda a, name=name: self._odd(name, a) for name in ODD},
         }
 
-    def applied(self, operator: Operator, operands: list[Sum]) -> Sum:
+    def applied(self, operator: Operator, operands: list[TermSum]) -> TermSum:
         """The normal form of an operator of normal forms."""
         numbers = [operand.constant for operand in operands]
         opaque = base_sum(Call(operator, tuple(operands)))
@@ -316,7 +318,7 @@ class _Algebra:
         except OverflowError:
             return opaque
 
-    def add(self, sums: Iterable[Sum]) -> Sum:
+    def add(self, sums: Iterable[TermSum]) -> TermSum:
         """All terms, like ones as one."""
         merged: dict[str, Term] = {}
         for term in (term for total in sums for term in total.terms):
@@ -330,9 +332,9 @@ class _Algebra:
                 del merged[term.key]
             else:
                 merged[term.key] = term.with_number(neat(_finite(value, a.free or b.free)))
-        return Sum(tuple(merged.values()))
+        return TermSum(tuple(merged.values()))
 
-    def times(self, a: Sum, b: Sum) -> Sum:
+    def times(self, a: TermSum, b: TermSum) -> TermSum:
         """The product; a number is multiplied through."""
         for one, other in ((a, b), (b, a)):
             if (number := one.constant) is not None:
@@ -340,7 +342,7 @@ class _Algebra:
         (first, left), (second, right) = self._as_product(a), self._as_product(b)
         return self.product(first.times(second), [*left, *right])
 
-    def _as_product(self, total: Sum) -> tuple[Number, list[Pair]]:
+    def _as_product(self, total: TermSum) -> tuple[Number, list[Pair]]:
         if not total.terms:
             raise OverflowError
         if len(total.terms) == 1:
@@ -349,11 +351,11 @@ class _Algebra:
         number, rest = content(rest, signed=True)
         return number, [*common, (rest, Fraction(1))]
 
-    def product(self, number: Number, pairs: list[Pair]) -> Sum:
+    def product(self, number: Number, pairs: list[Pair]) -> TermSum:
         """A number times powers, of which none need to be distinct."""
         merged: dict[Base, Exponent] = {}
         waiting = list(pairs)
-        exponents: list[Sum] = []  # of factors exp(f)
+        exponents: list[TermSum] = []  # of factors exp(f)
         last = 0
         while waiting or len(exponents) > last:
             if not waiting:
@@ -367,7 +369,7 @@ class _Algebra:
                 exponents.append(scaled_sum(base.operands[0], _exponent_number(power)))
                 continue
             power = exponent_of(power + merged.pop(base, Fraction(0)))
-            if isinstance(base, Sum) and len(base.terms) == 1 and is_integer(power) and power:
+            if isinstance(base, TermSum) and len(base.terms) == 1 and is_integer(power) and power:
                 inner = base.terms[0]
                 number = number.times(inner.number.to(power))
                 waiting += [(own, exponent_of(own_power * power)) for own, own_power in inner.factors]
@@ -396,7 +398,7 @@ class _Algebra:
             for base, power in group:
                 del merged[base]
                 parts: Sequence[Pair] = [(base, Fraction(1))]
-                if isinstance(base, Sum) and len(base.terms) == 1:
+                if isinstance(base, TermSum) and len(base.terms) == 1:
                     parts, sign = base.terms[0].factors, sign * base.terms[0].number.value
                 for own, own_power in parts:
                     signed = own_power if power > 0 else -own_power
@@ -418,28 +420,28 @@ class _Algebra:
                 base, power = next(iter(inner.items()))
                 power = exponent_of(power * size)
             else:
-                base, power = Sum((Term(Number(sign), tuple(inner.items())),)), size
+                base, power = TermSum((Term(Number(sign), tuple(inner.items())),)), size
             if total := exponent_of(power + merged.pop(base, Fraction(0))):
                 merged[base] = total
         return merged
 
-    def _flat(self, term: Term) -> Sum:
+    def _flat(self, term: Term) -> TermSum:
         """A term as a sum: a bracket that stands alone is opened, others only if products are multiplied out."""
         if len(term.factors) == 1:
             base, power = term.factors[0]
-            if isinstance(base, Sum) and power == 1:
+            if isinstance(base, TermSum) and power == 1:
                 return scaled_sum(base, term.number)
         if self._expand:
             for place, (base, power) in enumerate(term.factors):
-                if not isinstance(base, Sum) or len(base.terms) < 2 or power not in (1, 2, 3):
+                if not isinstance(base, TermSum) or len(base.terms) < 2 or power not in (1, 2, 3):
                     continue
                 count = len(base.terms) ** int(power)
                 if count <= _MOST_TERMS:
                     rest = Term(term.number, term.factors[:place] + term.factors[place + 1 :])
                     return self._multiplied_out(rest, [base] * int(power))
-        return Sum((term,))
+        return TermSum((term,))
 
-    def _multiplied_out(self, term: Term, brackets: list[Sum]) -> Sum:
+    def _multiplied_out(self, term: Term, brackets: list[TermSum]) -> TermSum:
         terms = [term]
         for bracket in brackets:
             terms = [
@@ -450,12 +452,12 @@ class _Algebra:
                     left.number.times(right.number), [*left.factors, *right.factors]
                 ).terms
             ]
-            terms = list(self.add([Sum((piece,)) for piece in terms]).terms)
+            terms = list(self.add([TermSum((piece,)) for piece in terms]).terms)
             if len(terms) > _MOST_TERMS:
                 raise OverflowError
-        return Sum(tuple(terms))
+        return TermSum(tuple(terms))
 
-    def power(self, total: Sum, power: Exponent) -> Sum:
+    def power(self, total: TermSum, power: Exponent) -> TermSum:
         """A power of a normal form; `OverflowError` where it is not defined or too large."""
         power = exponent_of(power)
         number = total.constant
@@ -500,7 +502,7 @@ class _Algebra:
 
     # ------------------------------------------------------------------------------------------ functions
 
-    def _pow(self, base: Sum, power: Sum) -> Sum:
+    def _pow(self, base: TermSum, power: TermSum) -> TermSum:
         if (number := power.constant) is not None:
             return self.power(base, number.value)
         if len(base.terms) == 1:
@@ -511,13 +513,13 @@ class _Algebra:
                     return self._exp(self.times(inner.operands[0], power))
         return base_sum(Call(OPERATORS["pow"], (base, power)))
 
-    def _exp(self, total: Sum) -> Sum:
+    def _exp(self, total: TermSum) -> TermSum:
         number, pairs, rest = self._exp_parts(total)
         if rest is not None:
             pairs.append((Call(OPERATORS["exp"], (rest,)), Fraction(1)))
         return self.product(number, pairs)
 
-    def _exp_parts(self, total: Sum) -> tuple[Number, list[Pair], Sum | None]:
+    def _exp_parts(self, total: TermSum) -> tuple[Number, list[Pair], TermSum | None]:
         """exp of a sum: the offset as a number, k * log(f) as f^k, and the rest."""
         number = ONE
         pairs: list[Pair] = []
@@ -533,9 +535,9 @@ class _Algebra:
                 pairs += found
             else:
                 rest.append(term)
-        return number, pairs, Sum(tuple(rest)) if rest else None
+        return number, pairs, TermSum(tuple(rest)) if rest else None
 
-    def _log(self, total: Sum) -> Sum:
+    def _log(self, total: TermSum) -> TermSum:
         log = OPERATORS["log"]
         if len(total.terms) > 1:
             return base_sum(Call(log, (total,)))
@@ -548,7 +550,7 @@ class _Algebra:
                 inside.append((base, power))
         number = term.number
         alone = len(inside) == 1 and not is_even(inside[0][1])
-        bracket = alone and isinstance(inside[0][0], Sum) and is_integer(inside[0][1])
+        bracket = alone and isinstance(inside[0][0], TermSum) and is_integer(inside[0][1])
         if number.value > 0 or bracket:
             outside.append(number_sum(Number(math.log(abs(number.value)), number.free)))
             number = ONE if number.value > 0 else MINUS_ONE
@@ -556,7 +558,7 @@ class _Algebra:
             base, power = inside[0]
             if number == MINUS_ONE:  # log(-1 / f) is -log(-f)
                 inner = base_sum(Call(log, (scaled_sum(base_sum(base), MINUS_ONE),)))
-            elif isinstance(base, Sum) and len(base.terms) == 1:  # of a root of a product
+            elif isinstance(base, TermSum) and len(base.terms) == 1:  # of a root of a product
                 inner = self._log(base)
             else:
                 inner = base_sum(Call(log, (base_sum(base),)))
@@ -568,9 +570,9 @@ class _Algebra:
             outside.append(base_sum(Call(log, (rest,))))
         return self.add(outside)
 
-    def _abs(self, total: Sum) -> Sum:
+    def _abs(self, total: TermSum) -> TermSum:
         if len(total.terms) > 1:
-            if all(is_never_negative(Sum((term,))) for term in total.terms):
+            if all(is_never_negative(TermSum((term,))) for term in total.terms):
                 return total
             return base_sum(Call(OPERATORS["abs"], (_upright(total),)))
         term = total.terms[0]
@@ -579,17 +581,17 @@ class _Algebra:
         for base, power in term.factors:
             (outside if is_never_negative(base, power) else inside).append((base, power))
         if inside:
-            if len(inside) == 1 and isinstance(inside[0][0], (Column, Call)):
+            if len(inside) == 1 and isinstance(inside[0][0], (Input, Call)):
                 outside.append((_absolute(inside[0][0]), inside[0][1]))
             else:
                 rest = _upright(self._flat(Term(ONE, tuple(inside))))
                 outside.append((Call(OPERATORS["abs"], (rest,)), Fraction(1)))
         return self.product(Number(abs(term.number.value), term.number.free), outside)
 
-    def _cos(self, total: Sum) -> Sum:
+    def _cos(self, total: TermSum) -> TermSum:
         return base_sum(Call(OPERATORS["cos"], (_upright(total),)))
 
-    def _odd(self, name: str, total: Sum) -> Sum:
+    def _odd(self, name: str, total: TermSum) -> TermSum:
         """f(-x) as -f(x)."""
         negative = all(term.number.value < 0 for term in total.terms)
         inner = base_sum(Call(OPERATORS[name], (scaled_sum(total, MINUS_ONE) if negative else total,)))
@@ -600,7 +602,7 @@ def _absolute(base: Base) -> Call:
     return Call(OPERATORS["abs"], (base_sum(base),))
 
 
-def _upright(total: Sum) -> Sum:
+def _upright(total: TermSum) -> TermSum:
     """The sum or its negative, whichever has fewer minus signs."""
     signs = [math.copysign(1.0, term.number.value) for term in total.terms]
     return scaled_sum(total, MINUS_ONE) if (sum(signs), signs[0]) < (0, 0) else total

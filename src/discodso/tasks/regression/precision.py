@@ -85,7 +85,7 @@ def snapped(
     freedom = _effective_rows(rows[2]) - count
     # The error of one degree of freedom; with none left only what fits exactly is taken.
     limit = start * (1 + _MOST_ERRORS**2 / freedom) if freedom > 0 else start
-    state = _State(expression, start, _bits_of_errors(start, start, freedom, rows))
+    state = _Stage(expression, start, _bits_of_errors(start, start, freedom, rows))
     refused: set[tuple[str, ...]] = set()
     while True:
         step = _best_step(state, rows, const_range, freedom, max(limit, _floor(rows)), start, refused)
@@ -95,21 +95,21 @@ def snapped(
 
 
 @dataclass(frozen=True)
-class _State:
+class _Stage:
     expression: Expression
     loss: float
     bits: float  # of the errors, beyond those of the start
 
 
 def _best_step(
-    state: _State,
+    state: _Stage,
     rows: Rows,
     const_range: Range,
     freedom: float,
     limit: float,
     start: float,
     refused: set[tuple[str, ...]],
-) -> _State | None:
+) -> _Stage | None:
     """The replacement that saves the most bits, tried from the most promising; None if none does."""
     spread = _standard_errors(state.expression, rows, max(freedom, 1.0))
     options = []
@@ -134,7 +134,7 @@ def _best_step(
             short = canonical(found)
             again = squared_loss(short, *rows)
             kept = len(short.constants) < len(state.expression.constants) and again <= limit
-            return _State(short if kept else found, again if kept else loss, bits)
+            return _Stage(short if kept else found, again if kept else loss, bits)
         refused.add(mark)
     return None
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from discodso.tasks.regression.arrangement import arrangement, in_reading_order, split_fraction
-from discodso.tasks.regression.normal_form import Base, Call, Column, Exponent, Sum, Term, size_of
+from discodso.tasks.regression.normal_form import Base, Call, Exponent, Input, Term, TermSum, size_of
 from discodso.tasks.regression.operators import Operator
 
 P = TypeVar("P")
@@ -74,7 +74,7 @@ class Printer(ABC, Generic[P]):
             part = self.number(float(size))
         return self.sum([(True, part)]) if value < 0 else part
 
-    def _sum(self, total: Sum) -> P:
+    def _sum(self, total: TermSum) -> P:
         parts = [(term.number.value < 0, self._term(term)) for term in in_reading_order(total)]
         if not parts:
             return self.number(0.0)
@@ -115,9 +115,9 @@ class Printer(ABC, Generic[P]):
         return self.root(inner) if power == Fraction(1, 2) else self.power(inner, self.exponent(power))
 
     def _base(self, base: Base) -> P:
-        if isinstance(base, Column):
+        if isinstance(base, Input):
             return self.column(base.index)
-        return self._sum(base) if isinstance(base, Sum) else self._call(base)
+        return self._sum(base) if isinstance(base, TermSum) else self._call(base)
 
     def _call(self, call: Call) -> P:
         """A function, or arithmetic that could not be taken apart."""
