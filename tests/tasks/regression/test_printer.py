@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discodso import Design, InvalidDesignError
-from discodso.tasks.regression.export import latex, latex_table, text, to_sympy
+from discodso.tasks.regression.canonical import canonical
+from discodso.tasks.regression.export import latex, latex_table, python_source, text, to_sympy
 from discodso.tasks.regression.export.latex_form import latex_name
 from discodso.tasks.regression.export.text_form import quoted
 from discodso.tasks.regression.expression import Expression
+from discodso.tasks.regression.typeset import mathml
 
 X = np.random.default_rng(0).uniform(0.2, 2, (20, 2))
 
@@ -125,3 +127,18 @@ def test_brackets_of_latex_are_balanced():
 
 def test_sympy_gets_the_canonical_form():
     assert str(to_sympy(Expression.parse("x * x + x * x - 3", ("x",)))) == "2*x**2 - 3"
+
+
+def test_what_is_nested_too_deeply_is_shown_as_it_is():
+    deep = Expression(Design.of(*["sin"] * 3000, "x1"), ("a",))
+    assert canonical(deep) is deep
+    assert text(deep) == str(deep.design)
+    assert latex(deep).startswith(r"\text{")
+    assert mathml(deep)[0] == "mtext"
+    with pytest.raises(InvalidDesignError, match="deeply"):
+        python_source(deep)
+
+
+def test_a_value_must_be_a_number():
+    with pytest.raises(InvalidDesignError, match="must be a number"):
+        Expression(Design(("const",), ({"a": 1.0, "b": 2.0},)), ("a",))

@@ -15,7 +15,10 @@ def canonical(expression: Expression) -> Expression:
     Numbers of the design that are no constants stay so; constants stay free to be fitted again.
     """
     for _ in range(2):  # what is shorter may show more to merge
-        short = replace(expression, design=Design.of(*tokens(arrangement(expression, brackets=0))))
+        try:
+            short = replace(expression, design=Design.of(*tokens(arrangement(expression, brackets=0))))
+        except RecursionError:  # nested too deeply
+            return expression
         if len(short) >= len(expression):
             return short if len(short) == len(expression) else expression
         expression = short

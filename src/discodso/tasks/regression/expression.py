@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from discodso.base.arrays import Floats
+from discodso.base.checks import is_number
 from discodso.base.errors import InvalidDesignError
 from discodso.space.design import Design
 from discodso.tasks.regression.operators import OPERATORS, Operator
@@ -75,6 +76,8 @@ class Expression:
             raise InvalidDesignError(f"{self.design}: {name!r} needs more than {len(self.columns)} columns")
         if name == CONST and value is None:
             raise InvalidDesignError(f"{self.design}: 'const' needs a value")
+        if value is not None and not is_number(value):
+            raise InvalidDesignError(f"{self.design}: the value of {name!r} must be a number")
         if index is None and name != CONST and literal_value(name) is None:
             raise InvalidDesignError(f"{self.design}: {name!r} is no operator, input or number")
         return 0

@@ -148,11 +148,11 @@ def normal_form(expression: Any, expand: bool = False) -> TermSum:
         operator = expression.operator(name)
         if operator is not None:
             stack.append(algebra.applied(operator, [stack.pop() for _ in range(operator.arity)]))
-        elif value is not None:
-            stack.append(number_sum(Number(float(value), free=True)))
         elif re.fullmatch(r"x[1-9]\d*", name):
             index = int(name[1:]) - 1
             stack.append(base_sum(Input(index, ranks[index])))
+        elif value is not None:
+            stack.append(number_sum(Number(float(value), free=True)))
         else:
             stack.append(number_sum(Number(float(name))))
     return stack[0]

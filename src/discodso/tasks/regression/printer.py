@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
+from discodso.base.errors import InvalidDesignError
 from discodso.tasks.regression.arrangement import arrangement, in_reading_order, split_fraction
 from discodso.tasks.regression.normal_form import Base, Call, Exponent, Input, Term, TermSum, size_of
 from discodso.tasks.regression.operators import Operator
@@ -29,9 +30,14 @@ class Printer(ABC, Generic[P]):
         self.expression = expression
         self.has_pi = PI not in expression.columns
 
-    def print(self) -> P:
-        """The whole expression."""
-        return self._sum(arrangement(self.expression))
+    def print(self, otherwise: Callable[[str], P] | None = None) -> P:
+        """The whole expression; one that is nested too deeply is refused, or shown as its design."""
+        try:
+            return self._sum(arrangement(self.expression))
+        except RecursionError:
+            if otherwise is None:
+                raise InvalidDesignError("the expression is nested too deeply to be printed") from None
+            return otherwise(str(self.expression.design))
 
     @abstractmethod
     def number(self, value: float) -> P:

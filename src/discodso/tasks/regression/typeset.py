@@ -30,7 +30,7 @@ class _Part:
 
 def mathml(expression: Any, digits: int = 4) -> Node:
     """The formula of an `Expression`, which imports this module, as nested lists; digits are significant ones."""
-    return _MathML(expression, digits).print().node
+    return _MathML(expression, digits).print(lambda words: _Part(["mtext", words], _ATOM)).node
 
 
 def equation(target: str, formula: Node) -> Node:

@@ -25,7 +25,7 @@ _ESCAPED = {char: rf"\{char}" for char in "&%$#_{}"} | {
 
 def latex(expression: Expression, digits: int = 6) -> str:
     """The expression in its shortest form, for mathematics mode; digits are significant ones."""
-    return _Latex(expression, digits).print()[0]
+    return _Latex(expression, digits).print(lambda words: (_words(words), _ATOM))[0]
 
 
 def latex_name(name: str) -> str:
@@ -37,8 +37,11 @@ def latex_name(name: str) -> str:
         return name
     if name in _GREEK.split():
         return rf"\{name}"
-    words = "".join(_ESCAPED.get(char, char) for char in name)
-    return rf"\mathrm{{{words}}}" if re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) else rf"\text{{{words}}}"
+    return _words(name, "mathrm" if re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) else "text")
+
+
+def _words(name: str, font: str = "text") -> str:
+    return rf"\{font}{{{''.join(_ESCAPED.get(char, char) for char in name)}}}"
 
 
 def latex_table(

@@ -16,7 +16,7 @@ _Part = tuple[str, int]
 
 def text(expression: Expression, digits: int = 6) -> str:
     """The expression in its shortest form, with the names of the columns; digits are significant ones."""
-    return _Text(expression, digits).print()[0]
+    return _Text(expression, digits).print(lambda words: (words, _ATOM))[0]
 
 
 def quoted(name: str, operators: Sequence[Operator] = ()) -> str:
