@@ -30,7 +30,6 @@ from discodso.baselines.random_search import RandomSettings
 from discodso.disco.settings import ArchiveSettings, RestartSettings, TaskRefinementSettings
 from discodso.run.executors.kinds import make_executor
 from discodso.run.task import Refined
-from discodso.tasks.regression import export
 from discodso.tasks.regression.evaluator import Program, jacobian
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace, regression_task
@@ -43,6 +42,21 @@ X = RNG.uniform(0.3, 2.0, (300, 2))  # more than two blocks of rows
 # ------------------------------------------------------------------------------------------------ derivatives
 
 
+def by_sympy(operator, *operands):
+    signs = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
+    match operator.name:
+        case name if name in signs:
+            return sympy.sympify(f"a {signs[name]} b").subs(dict(zip("ab", operands, strict=True)))
+        case "neg":
+            return -operands[0]
+        case "inv":
+            return 1 / operands[0]
+        case "n2" | "n3" | "n4" as name:
+            return operands[0] ** int(name[1])
+        case name:
+            return getattr(sympy, name.replace("abs", "Abs"))(operands[0])
+
+
 @pytest.mark.parametrize("name", sorted(OPERATORS))
 def test_slopes_of_every_operator_are_those_of_sympy(name):
     operand = ["mul", ("const", 0.45), "x1"], ["add", ("const", 0.4), "x2"]
@@ -50,11 +64,8 @@ def test_slopes_of_every_operator_are_those_of_sympy(name):
     # Above it another operator, and beside it a part that no constant moves.
     expression = Expression(Design.of("add", "mul", "x2", name, *inner, "sin", "x1"), ("x1", "x2"))
     symbols = sympy.symbols("x1 x2 c1 c2", real=True)
-    letters = iter(symbols[2:])
-    formula = export.to_sympy(expression)
-    formula = formula.subs({s: sympy.Symbol(s.name, real=True) for s in formula.free_symbols})
-    for value in expression.constants:
-        formula = formula.subs(sympy.Float(value), next(letters))
+    letters = dict(zip(expression.constants.tolist(), symbols[2:], strict=False))
+    formula = expression.fold(symbols.__getitem__, letters.__getitem__, by_sympy)
     got = jacobian(expression, X)
     assert got.shape == (len(expression.constants), len(X))
     for row, symbol in zip(got, symbols[2:], strict=False):

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from discodso.base.arrays import Floats
+from discodso.base.checks import is_number
 from discodso.base.errors import InvalidDesignError
 from discodso.space.design import Design
 from discodso.tasks.regression.operators import OPERATORS, Operator
@@ -22,6 +23,7 @@ from discodso.tasks.regression.typeset import markup, mathml
 
 CONST = "const"
 _INPUT = re.compile(r"x([1-9]\d*)")
+_QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 T = TypeVar("T")
 Item = str | tuple[str, float]  # a token, perhaps with its value
 
@@ -74,6 +76,8 @@ class Expression:
             raise InvalidDesignError(f"{self.design}: {name!r} needs more than {len(self.columns)} columns")
         if name == CONST and value is None:
             raise InvalidDesignError(f"{self.design}: 'const' needs a value")
+        if value is not None and not is_number(value):
+            raise InvalidDesignError(f"{self.design}: the value of {name!r} must be a number")
         if index is None and name != CONST and literal_value(name) is None:
             raise InvalidDesignError(f"{self.design}: {name!r} is no operator, input or number")
         return 0
@@ -141,16 +145,29 @@ class Expression:
     def parse(
         cls, text: str, columns: Sequence[str], operators: Sequence[Operator] = (), *, constants: bool = True
     ) -> Expression:
-        """Read a formula such as "2.5 * sin(x) + y**2"; names are columns or x1, x2, ...
+        """Read a formula such as "2.5 * sin(x) + y^2"; names are columns or x1, x2, ..., and pi.
 
-        Numbers become constants, or literal tokens if `constants` is False. Nothing is evaluated: the text is
-        taken apart by Python's own parser, and only arithmetic and known functions are accepted.
+        Columns whose names could be read as something else stand between backticks. Numbers become constants, or
+        literal tokens if `constants` is False. Nothing is evaluated: the text is taken apart by Python's own
+        parser, and only arithmetic and known functions are accepted.
         """
+        quoted: dict[str, str] = {}
+        mark = "q"
+        while mark in text:
+            mark += "_q"
+
+        def placed(match: re.Match[str]) -> str:
+            name = f"{mark}{len(quoted)}"
+            quoted[name] = match[1].replace("``", "`")
+            return f" {name} "
+
         try:
-            tree = ast.parse(text.replace("^", "**").strip(), mode="eval").body
+            plain = _QUOTED.sub(placed, text).replace("^", "**").strip()
+            tree = ast.parse(plain, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise InvalidDesignError(f"not a formula: {text!r:.80}") from None
-        items = _Reader(tuple(columns), {**OPERATORS, **{o.name: o for o in operators}}, constants).read(tree)
+        known = {**OPERATORS, **{o.name: o for o in operators}}
+        items = _Reader(tuple(columns), known, constants, quoted).read(tree)
         return cls(Design.of(*items), tuple(columns), tuple(operators))
 
 
@@ -164,6 +181,7 @@ class _Reader:
     columns: tuple[str, ...]
     operators: dict[str, Operator]
     constants: bool
+    quoted: dict[str, str]  # columns by what stands for them
 
     def read(self, node: ast.expr) -> list[Item]:
         match node:
@@ -187,11 +205,14 @@ class _Reader:
         return (CONST, float(value)) if self.constants else repr(float(value))
 
     def column(self, name: str) -> str:
-        if name in self.columns:
-            return f"x{self.columns.index(name) + 1}"
-        index = input_index(name)
+        own = self.quoted.get(name, name)
+        if own in self.columns:
+            return f"x{self.columns.index(own) + 1}"
+        if name == "pi":
+            return repr(math.pi)
+        index = None if name in self.quoted else input_index(name)
         if index is None or index >= len(self.columns):
-            raise InvalidDesignError(f"no column {name!r}; there are {', '.join(self.columns)}")
+            raise InvalidDesignError(f"no column {own!r}; there are {', '.join(self.columns)}")
         return name
 
     def call(self, name: str, args: list[ast.expr]) -> list[Item]:

@@ -7,13 +7,13 @@ page from it never has to trust a string of markup.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 from typing import Any
 
 from discodso.tasks.regression.operators import Operator
+from discodso.tasks.regression.printer import Printer, shown_number
 
 Node = list[Any]
 _SUM, _PRODUCT, _RAISED, _ATOM = range(4)  # how tightly something holds together
@@ -22,21 +22,15 @@ _INDEXED = re.compile(r"([A-Za-z])_?(\d+)")
 
 @dataclass(frozen=True)
 class _Part:
-    """A piece of a formula, how tightly it holds together, and for a negative one what follows its sign."""
+    """A piece of a formula, and how tightly it holds together."""
 
     node: Node
     level: int
-    without_sign: Node | None = None
 
 
 def mathml(expression: Any, digits: int = 4) -> Node:
     """The formula of an `Expression`, which imports this module, as nested lists; digits are significant ones."""
-    found: _Part = expression.fold(
-        lambda index: _Part(_name(expression.columns[index]), _ATOM),
-        lambda value: _number(value, digits),
-        _apply,
-    )
-    return found.node
+    return _MathML(expression, digits).print(lambda words: _Part(["mtext", words], _ATOM)).node
 
 
 def equation(target: str, formula: Node) -> Node:
@@ -62,67 +56,63 @@ def _name(name: str) -> Node:
     return ["msub", ["mi", indexed[1]], ["mn", indexed[2]]] if indexed else ["mi", name]
 
 
-def _number(value: float, digits: int) -> _Part:
-    mantissa, _, exponent = f"{abs(value):.{digits}g}".partition("e")
-    part = _Part(["mn", mantissa], _ATOM)
-    if exponent:
+def _at_least(part: _Part, level: int) -> Node:
+    return part.node if part.level >= level else ["mrow", ["mo", "("], part.node, ["mo", ")"]]
+
+
+def _row(parts: Sequence[_Part]) -> _Part:
+    """A product."""
+    if len(parts) == 1:
+        return parts[0]
+    nodes = [item for part in parts for item in (["mo", "⋅"], _at_least(part, _PRODUCT))]
+    return _Part(["mrow", *nodes[1:]], _PRODUCT)
+
+
+class _MathML(Printer[_Part]):
+    def __init__(self, expression: Any, digits: int) -> None:
+        super().__init__(expression)
+        self._digits = digits
+
+    def number(self, value: float) -> _Part:
+        mantissa, _, exponent = shown_number(value, self._digits).partition("e")
+        part = _Part(["mn", mantissa], _ATOM)
+        if not exponent:
+            return part
         power: Node = ["mn", str(abs(int(exponent)))]
         power = ["mrow", ["mo", "−"], power] if int(exponent) < 0 else power
-        part = _Part(["mrow", part.node, ["mo", "×"], ["msup", ["mn", "10"], power]], _PRODUCT)
-    return _negative(part.node) if value < 0 else part
+        return _Part(["mrow", part.node, ["mo", "×"], ["msup", ["mn", "10"], power]], _PRODUCT)
 
+    def pi(self) -> _Part:
+        return _Part(["mi", "π"], _ATOM)
 
-def _negative(node: Node) -> _Part:
-    return _Part(["mrow", ["mo", "−"], node], _PRODUCT, node)
+    def column(self, index: int) -> _Part:
+        return _Part(_name(self.expression.columns[index]), _ATOM)
 
+    def call(self, operator: Operator, parts: Sequence[_Part]) -> _Part:
+        if operator.is_built_in and operator.name == "exp":
+            return _Part(["msup", ["mi", "e"], parts[0].node], _RAISED)
+        if operator.is_built_in and operator.name == "abs":
+            return _Part(["mrow", ["mo", "|"], parts[0].node, ["mo", "|"]], _ATOM)
+        listed = [item for part in parts for item in (["mo", ","], part.node)][1:]
+        inner = _at_least(_Part(["mrow", *listed], -1), _ATOM)
+        return _Part(["mrow", ["mi", operator.name], inner], _ATOM)
 
-def _bracketed(node: Node) -> Node:
-    return ["mrow", ["mo", "("], node, ["mo", ")"]]
+    def power(self, base: _Part, exponent: _Part) -> _Part:
+        return _Part(["msup", _at_least(base, _ATOM), exponent.node], _RAISED)
 
+    def root(self, inner: _Part) -> _Part:
+        return _Part(["msqrt", inner.node], _ATOM)
 
-def _at_least(part: _Part, level: int) -> Node:
-    return part.node if part.level >= level else _bracketed(part.node)
+    def term(self, numbers: Sequence[_Part], above: Sequence[_Part], below: Sequence[_Part]) -> _Part:
+        if not below:
+            return _row([*numbers, *above])
+        if not above:
+            return _Part(["mfrac", _row(numbers).node, _row(below).node], _RAISED)
+        return _row([*numbers, _Part(["mfrac", _row(above).node, _row(below).node], _RAISED)])
 
-
-def _factor(part: _Part) -> Node:
-    """As it stands behind a sign: a negative one in brackets."""
-    return _at_least(part, _PRODUCT) if part.without_sign is None else _bracketed(part.node)
-
-
-def _sum(left: _Part, sign: str, right: _Part) -> _Part:
-    node = _at_least(right, _PRODUCT)
-    if right.without_sign is not None:  # a + -3 is a - 3
-        sign, node = ("−" if sign == "+" else "+"), right.without_sign
-    return _Part(["mrow", left.node, ["mo", sign], node], _SUM)
-
-
-def _product(left: _Part, right: _Part) -> _Part:
-    first = left.without_sign or _at_least(left, _PRODUCT)
-    node: Node = ["mrow", first, ["mo", "⋅"], _factor(right)]
-    return _negative(node) if left.without_sign else _Part(node, _PRODUCT)
-
-
-def _power(base: _Part, exponent: Node) -> _Part:
-    return _Part(["msup", _at_least(base, _ATOM), exponent], _RAISED)
-
-
-_FORMS: dict[str, Callable[..., _Part]] = {
-    "add": lambda a, b: _sum(a, "+", b),
-    "sub": lambda a, b: _sum(a, "−", b),
-    "mul": _product,
-    "div": lambda a, b: _Part(["mfrac", a.node, b.node], _RAISED),
-    "inv": lambda a: _Part(["mfrac", ["mn", "1"], a.node], _RAISED),
-    "pow": lambda a, b: _power(a, b.node),
-    **{f"n{k}": partial(_power, exponent=["mn", str(k)]) for k in (2, 3, 4)},
-    "neg": lambda a: _negative(_factor(a)),
-    "sqrt": lambda a: _Part(["msqrt", a.node], _ATOM),
-    "exp": lambda a: _Part(["msup", ["mi", "e"], a.node], _RAISED),
-    "abs": lambda a: _Part(["mrow", ["mo", "|"], a.node, ["mo", "|"]], _ATOM),
-}
-
-
-def _apply(operator: Operator, *parts: _Part) -> _Part:
-    if operator.name in _FORMS:
-        return _FORMS[operator.name](*parts)
-    listed = [item for part in parts for item in (["mo", ","], part.node)][1:]
-    return _Part(["mrow", ["mi", operator.name], _bracketed(["mrow", *listed])], _ATOM)
+    def sum(self, parts: Sequence[tuple[bool, _Part]]) -> _Part:
+        nodes: list[Node] = []
+        for minus, part in parts:
+            sign = [["mo", "−"]] if minus else [["mo", "+"]] if nodes else []
+            nodes += [*sign, _at_least(part, _PRODUCT)]
+        return _Part(["mrow", *nodes], _SUM)

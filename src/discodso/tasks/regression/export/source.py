@@ -1,110 +1,95 @@
-"""An expression as text, as people write it, and as source code of Python and C."""
+"""What source code in every language shares: infix with few brackets, all digits, and names that are allowed."""
 
 from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.operators import OPERATORS, Operator
+from discodso.tasks.regression.printer import Printer
 
-_SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(5)  # how tightly something holds together
-# What stands for an operator, how tightly that holds together, and how tightly its operands have to.
-_INFIX = {
-    "add": ("{} + {}", _SUM, (_SUM, _PRODUCT)),
-    "sub": ("{} - {}", _SUM, (_SUM, _PRODUCT)),
-    "mul": ("{} * {}", _PRODUCT, (_PRODUCT, _SIGN)),
-    "div": ("{} / {}", _PRODUCT, (_PRODUCT, _POWER)),
-    "pow": ("{}^{}", _POWER, (_ATOM, _ATOM)),
-    "neg": ("-{}", _SIGN, (_POWER,)),
-    "inv": ("1 / {}", _PRODUCT, (_POWER,)),
-    **{f"n{power}": (f"{{}}^{power}", _POWER, (_ATOM,)) for power in (2, 3, 4)},
+SUM, PRODUCT, POWER, ATOM = range(4)  # how tightly something holds together
+Part = tuple[str, int]
+_RESERVED = {
+    *keyword.kwlist,
+    *"math abs double float int const return x predict params function end begin pi e i".split(),
+    *OPERATORS,
 }
-_POWERS = {"n2": "a * a", "n3": "a * a * a", "n4": "(a * a) * (a * a)"}
-_RESERVED = {*keyword.kwlist, *"math abs double float int const return x predict".split(), *OPERATORS}
 
 
-def _templates(library: str, power: str, absolute: str) -> dict[str, str]:
-    """A template for each operator, given what stands before functions of the library and before powers."""
-    functions = ("sin", "cos", "tan", "tanh", "exp", "log", "sqrt", "asin", "acos", "atan")
-    return {
-        "add": "({} + {})",
-        "sub": "({} - {})",
-        "mul": "({} * {})",
-        "div": "({} / {})",
-        "neg": "(-{})",
-        "inv": "(1.0 / {})",
-        "abs": f"{absolute}({{}})",
-        "pow": f"{library}pow({{}}, {{}})",
-        **{name: f"{library}{name}({{}})" for name in functions},
-        **{name: f"{power}{name}({{}})" for name in _POWERS},
-    }
+def at_least(part: Part, level: int) -> str:
+    """The words of a part, in brackets if it does not hold together as tightly as that."""
+    return part[0] if part[1] >= level else f"({part[0]})"
 
 
-def text(expression: Expression, digits: int = 6) -> str:
-    """Infix with as few brackets as possible, and the names of the columns."""
+class Source(Printer[Part]):
+    """Infix as in C; languages say what is different.
 
-    def number(value: float) -> tuple[str, int]:
-        shown = f"{value:.{digits}g}"
-        return shown, _SIGN if shown.startswith("-") else _ATOM
+    Attributes:
+        times, over: the signs of products and quotients.
+        functions: names that are not those of the operators.
+    """
 
-    def apply(operator: Operator, *parts: tuple[str, int]) -> tuple[str, int]:
-        if operator.name not in _INFIX:
-            return f"{operator.name}({', '.join(words for words, _ in parts)})", _ATOM
-        template, level, least = _INFIX[operator.name]
-        pairs = zip(parts, least, strict=True)
-        return template.format(*(w if own >= other else f"({w})" for (w, own), other in pairs)), level
+    times, over = " * ", " / "
+    functions: dict[str, str] = {}  # noqa: RUF012
 
-    return expression.fold(lambda index: (expression.columns[index], _ATOM), number, apply)[0]
+    def __init__(self, expression: Expression, names: Sequence[str]) -> None:
+        super().__init__(expression)
+        self._names = list(names)
+
+    def body(self) -> str:
+        """The formula."""
+        return self.print()[0]
+
+    def number(self, value: float) -> Part:
+        """All digits."""
+        return repr(float(value)), ATOM
+
+    def pi(self) -> Part:
+        """As a number."""
+        return "3.141592653589793", ATOM
+
+    def column(self, index: int) -> Part:
+        """By its name in this language."""
+        return self._names[index], ATOM
+
+    def call(self, operator: Operator, parts: Sequence[Part]) -> Part:
+        """A function by its name in this language; one's own by the name of the operator."""
+        own = self.functions.get(operator.name) if operator.is_built_in else None
+        return f"{own or operator.name}({', '.join(words for words, _ in parts)})", ATOM
+
+    def power(self, base: Part, exponent: Part) -> Part:
+        """By a function `pow`, unless the language has a sign for it."""
+        return f"{self.functions.get('pow', 'pow')}({base[0]}, {exponent[0]})", ATOM
+
+    def root(self, inner: Part) -> Part:
+        """By the function of this language."""
+        return f"{self.functions.get('sqrt', 'sqrt')}({inner[0]})", ATOM
+
+    def term(self, numbers: Sequence[Part], above: Sequence[Part], below: Sequence[Part]) -> Part:
+        """A product over a product."""
+        top = self.times.join(at_least(part, POWER) for part in (*numbers, *above))
+        if not below:
+            return top, PRODUCT
+        bottom = self.times.join(at_least(part, POWER) for part in below)
+        return f"{top or '1.0'}{self.over}{bottom if len(below) == 1 else f'({bottom})'}", PRODUCT
+
+    def sum(self, parts: Sequence[tuple[bool, Part]]) -> Part:
+        """Signs between terms."""
+        words = "".join(f" {'-' if minus else '+'} {at_least(part, PRODUCT)}" for minus, part in parts)
+        return (f"-{words[3:]}" if parts[0][0] else words[3:]), SUM
 
 
-_PYTHON, _C = _templates("math.", "_", "abs"), _templates("", "", "fabs")
-
-
-def python_source(expression: Expression, name: str = "predict") -> str:
-    """A Python function of one row, with no import but math; NaN where the formula is undefined."""
-    names = identifiers(expression.columns)
-    body = _body(expression, _PYTHON, names)
-    used = {key: power for key, power in _POWERS.items() if f"_{key}(" in body}
-    helpers = "".join(f"\n\ndef _{key}(a):\n    return {power}\n" for key, power in used.items())
-    return (
-        f"import math\n{helpers}\n\n"
-        f"def {name}({', '.join(names)}):\n"
-        f'    """{_comment(text(expression))}"""\n'
-        f"    try:\n        return {body}\n"
-        "    except (ValueError, ZeroDivisionError, OverflowError):\n        return math.nan\n"
-    )
-
-
-def c_source(expression: Expression, name: str = "predict") -> str:
-    """A C function of one row, `double predict(const double *x)`; x has the columns in order."""
-    body = _body(expression, _C, [f"x[{i}]" for i in range(len(expression.columns))])
-    listing = ", ".join(f"x[{i}] {_comment(column)}" for i, column in enumerate(expression.columns))
-    used = {key: power for key, power in _POWERS.items() if f"{key}(" in body}
-    helpers = "".join(f"static double {key}(double a) {{ return {power}; }}\n" for key, power in used.items())
-    return (
-        f"#include <math.h>\n\n/* {_comment(text(expression))}\n   inputs: {listing} */\n{helpers}"
-        f"double {name}(const double *x) {{ return {body}; }}\n"
-    )
-
-
-def _body(expression: Expression, templates: Mapping[str, str], names: list[str]) -> str:
-    """The formula in brackets, by a template for each operator, and a call for operators of one's own."""
-
-    def apply(operator: Operator, *operands: str) -> str:
-        if operator.is_built_in:
-            return templates[operator.name].format(*operands)
-        return f"{operator.name}({', '.join(operands)})"
-
-    def number(value: float) -> str:
-        return f"({value!r})" if value < 0 else repr(value)
-
-    return expression.fold(names.__getitem__, number, apply)
+def whole(part: Part) -> str | None:
+    """The words of a number without its point if it is a whole one, such as 2 for 2.0."""
+    match = re.fullmatch(r"(\d+)\.0", part[0])
+    return match[1] if match else None
 
 
 def identifiers(columns: tuple[str, ...]) -> list[str]:
-    """Column names as identifiers of Python and C, all different."""
+    """Column names as identifiers of Python, C and Julia, all different."""
     taken: list[str] = []
     for name in columns:
         base = re.sub(r"\W", "_", name, flags=re.ASCII) or "x"
@@ -116,6 +101,12 @@ def identifiers(columns: tuple[str, ...]) -> list[str]:
     return taken
 
 
-def _comment(words: str) -> str:
+def comment(words: str) -> str:
     """Text that cannot end the comment or docstring it stands in."""
     return re.sub(r"[\r\n\\]", " ", words).replace("*/", "* /").replace('"""', "'''").strip('"')
+
+
+def inputs(names: Sequence[str], expression: Expression) -> str:
+    """What each input is called, for comments."""
+    pairs = zip(names, expression.columns, strict=True)
+    return ", ".join(f"{name} {comment(column)}" for name, column in pairs)

@@ -1,42 +1,26 @@
-"""An expression as a SymPy object, as it is or as SymPy would write it, and in LaTeX by SymPy."""
+"""An expression as a SymPy object, as it is written or as SymPy would write it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import sympy
 
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.operators import Operator
-
-_add, _mul, _pow = (partial(function, evaluate=False) for function in (sympy.Add, sympy.Mul, sympy.Pow))
-_BUILT_IN: dict[str, Callable[..., Any]] = {
-    "add": _add,
-    "sub": lambda a, b: _add(a, _mul(-1, b)),
-    "mul": _mul,
-    "div": lambda a, b: _mul(a, _pow(b, -1)),
-    "pow": _pow,
-    "n2": lambda a: _pow(a, 2),
-    "n3": lambda a: _pow(a, 3),
-    "n4": lambda a: _pow(a, 4),
-    "neg": lambda a: _mul(-1, a),
-    "inv": lambda a: _pow(a, -1),
-    "sqrt": lambda a: _pow(a, sympy.Rational(1, 2)),
-    "abs": partial(sympy.Abs, evaluate=False),
-}
+from discodso.tasks.regression.printer import Printer
 
 
 def to_sympy(expression: Expression) -> Any:
-    """The raw expression as a SymPy object, nothing evaluated; symbols are the columns, real numbers."""
-    symbols = [sympy.Symbol(name, real=True) for name in expression.columns]
-    return expression.fold(lambda index: symbols[index], _number, _apply)
+    """The expression in its shortest form as a SymPy object, nothing evaluated; symbols are the columns, real
+    numbers."""
+    return _SymPy(expression).print()
 
 
 def simplified(expression: Expression) -> Any:
-    """What SymPy makes of it: for reading beside the raw expression. Falls back to the raw one if SymPy fails."""
+    """What SymPy makes of it. Falls back to the expression as it is if SymPy fails."""
     raw = to_sympy(expression)
     try:
         return sympy.simplify(raw)
@@ -44,22 +28,45 @@ def simplified(expression: Expression) -> Any:
         return raw
 
 
-def latex(expression: Expression, digits: int = 6) -> str:
-    """LaTeX of the raw expression, numbers rounded to some digits."""
-    raw = to_sympy(expression)
-    rounded = raw.xreplace({n: sympy.Float(n, digits) for n in raw.atoms(sympy.Float)})
-    return str(sympy.latex(rounded))
+def _product(parts: Sequence[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else sympy.Mul(*parts, evaluate=False)
 
 
-def _number(value: float) -> Any:
-    return sympy.Integer(int(value)) if value == int(value) and abs(value) < 1e9 else sympy.Float(value)
+def _negative(part: Any) -> Any:
+    return -part if part.is_Number else sympy.Mul(-1, part, evaluate=False)
 
 
-def _apply(operator: Operator, *operands: Any) -> Any:
-    if operator.is_built_in and operator.name in _BUILT_IN:
-        return _BUILT_IN[operator.name](*operands)
-    name = operator.sympy or operator.name
-    function = getattr(sympy, name, None) if re.fullmatch(r"[A-Za-z]\w*", name) else None
-    if isinstance(function, type) and issubclass(function, sympy.Function):
-        return function(*operands, evaluate=False)
-    return sympy.Function(name)(*operands)
+def _power(base: Any, exponent: Any) -> Any:
+    return sympy.Pow(base, exponent, evaluate=False)
+
+
+class _SymPy(Printer[Any]):
+    def number(self, value: float) -> Any:
+        return sympy.Integer(int(value)) if value == int(value) and abs(value) < 1e9 else sympy.Float(value)
+
+    def pi(self) -> Any:
+        return sympy.pi
+
+    def column(self, index: int) -> Any:
+        return sympy.Symbol(self.expression.columns[index], real=True)
+
+    def call(self, operator: Operator, parts: Sequence[Any]) -> Any:
+        name = "Abs" if operator.is_built_in and operator.name == "abs" else operator.sympy or operator.name
+        function = getattr(sympy, name, None) if re.fullmatch(r"[A-Za-z]\w*", name) else None
+        if isinstance(function, type) and issubclass(function, sympy.Function):
+            return function(*parts, evaluate=False)
+        return sympy.Function(name)(*parts)
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        return _power(base, exponent)
+
+    def root(self, inner: Any) -> Any:
+        return _power(inner, sympy.Rational(1, 2))
+
+    def term(self, numbers: Sequence[Any], above: Sequence[Any], below: Sequence[Any]) -> Any:
+        inverse = [_power(_product(below), -1)] if below else []
+        return _product([*numbers, *above, *inverse])
+
+    def sum(self, parts: Sequence[tuple[bool, Any]]) -> Any:
+        signed = [_negative(part) if minus else part for minus, part in parts]
+        return signed[0] if len(signed) == 1 else sympy.Add(*signed, evaluate=False)
