@@ -123,6 +123,20 @@ def test_a_wrong_name_is_guessed(tmp_path):
     assert "did you mean 'distance'?" in refused(write(tmp_path, "a,distance\n1,2\n"), "distnace")
 
 
+def test_a_table_without_names_is_refused(tmp_path):
+    assert "begins with numbers; add a line with the names" in refused(write(tmp_path, "1.5 2\n3 4\n"))
+
+
+def test_other_encodings_are_refused(tmp_path):
+    words = refused(write(tmp_path, "höhe,y\n1,2\n", encoding="cp1252"))
+    assert "cannot be read as text in UTF-8 (byte 2 is none); save it as UTF-8" in words
+
+
+def test_a_separator_may_be_said(tmp_path):
+    assert read_table(write(tmp_path, "sep=;\na;y\n1;2\n3;4\n"), "y").X.tolist() == [[1], [3]]
+    assert "line 3, column 'a': 'x'" in refused(write(tmp_path, "sep=:\na:y\nx:2\n3:4\n"))
+
+
 def test_too_many_cells_are_noticed_also_beside_ignored_ones(tmp_path):
     assert "line 3: 4 cells, expected 3" in refused(write(tmp_path, "a,b,y\n1,2,3\n1,2,3,4\n"), ignore=("b",))
     assert "line 2: 4 cells, expected 3" in refused(write(tmp_path, "a,b,y\n1,2,3,4\n1,2,3,4\n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Sequence
@@ -45,6 +46,9 @@ def read_table(path: str | Path, target: str, ignore: tuple[str, ...] = ()) -> G
     header = sheet.header
     for name in (target, *ignore):
         if name not in header:
+            if all(map(_is_number, header)):
+                how = "add a line with the names of the columns above it"
+                raise DeclarationError(f"{path} begins with numbers; {how}")
             listed = ", ".join(header)
             raise DeclarationError(
                 f"{path} has no column {name!r}{did_you_mean(name, header)}; it has {listed}"
@@ -59,6 +63,13 @@ def read_table(path: str | Path, target: str, ignore: tuple[str, ...] = ()) -> G
     if not columns:
         raise DeclarationError(f"{path} has no column beside the target {target!r}")
     return GivenData(values[:, kept], values[:, -1], np.ones(len(values)), columns, target)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _without_counts(

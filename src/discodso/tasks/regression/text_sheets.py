@@ -24,6 +24,7 @@ from discodso.base.errors import DeclarationError
 _SEPARATORS = ("\t", ";", "|", ",", " ")  # a blank stands for any number of blanks and tabs
 _SAMPLE = 20  # rows by which a separator is known
 _BLANKS = re.compile(r"[ \t]+")
+_SAID = re.compile(r'"?sep=(.)"?\s*')  # as Excel has it in a first line
 _NO_NUMBERS = {"", "nan", "na", "n/a", "null", "none", "inf", "-inf", "+inf", "infinity", "-infinity"}
 Row = tuple[int, list[str]]  # number of its line, and cells
 
@@ -34,7 +35,9 @@ class TextSheet:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lines = _text(path).split("\n")
-        self._separator = self._likely_separator()
+        named = _SAID.fullmatch(self._lines[0])
+        self._lines[:1] = [""] if named else self._lines[:1]
+        self._separator = named[1] if named else self._likely_separator()
         first = next(self._rows(), None)
         if first is None:
             raise DeclarationError(f"{path} is empty; expected a header line and rows of numbers")
@@ -198,7 +201,8 @@ def _text(path: Path) -> str:
     try:
         text = content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DeclarationError(f"{path} cannot be read as text in UTF-8: {error}") from None
+        what = f"byte {error.start + 1} is none"
+        raise DeclarationError(f"{path} cannot be read as text in UTF-8 ({what}); save it as UTF-8") from None
     if "\0" in text:
         raise DeclarationError(f"{path} cannot be read as text: it has zero bytes; expected CSV")
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
