@@ -108,7 +108,10 @@ def test_other_columns_without_a_name(tmp_path):
     assert "column 1 has no name" in refused(write(tmp_path, ",a,y\n3,5,6\n1,7,8\n"))
     assert read_table(write(tmp_path, ",a,y\nx,5,6\nz,7,8\n"), "y", ("",)).columns == ("a",)
     assert read_table(write(tmp_path, "Unnamed: 0,a,y\n3,5,6\n1,7,8\n"), "y").columns == ("Unnamed: 0", "a")
-    assert read_table(write(tmp_path, "a;y;\n1;2;\n3;4;\n"), "y").X.tolist() == [[1], [3]]
+    for sign in ";,\t|":
+        text = "a;y;\n1;2;\n\n3;4; \n".replace(";", sign)
+        table = read_table(write(tmp_path, text), "y")
+        assert (table.X.tolist(), table.y.tolist()) == ([[1], [3]], [2, 4])
 
 
 def test_text_columns_are_refused_together(tmp_path):

@@ -75,6 +75,8 @@ FORCE, ENERGY, SPEED = dimension(kg=1, m=1, s=-2), dimension(kg=1, m=2, s=-2), d
         ("Ω", dimension(kg=1, m=2, s=-3, A=-2), 1),
         ("(m/s)^2", dimension(m=2, s=-2), 1),
         ("cm2", dimension(m=2), 1e-4),
+        ("kNm", ENERGY, 1000),
+        ("kWh", ENERGY, 3.6e6),
     ],
 )
 def test_units_are_read(text, expected, factor):

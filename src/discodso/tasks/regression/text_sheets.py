@@ -44,7 +44,7 @@ class TextSheet:
         self._first, cells = first
         self.header = [name.strip() for name in cells]
         if len(self.header) > 1 and not self.header[-1] and self._all_lines_end_open():
-            self._lines = [line.rstrip()[:-1] for line in self._lines]
+            self._lines = [line.rstrip(" ")[:-1] for line in self._lines]
             self.header.pop()
         if next(self._body(), None) is None:
             raise DeclarationError(f"{path} has a header but no rows")
@@ -157,7 +157,7 @@ class TextSheet:
     def _all_lines_end_open(self) -> bool:
         """Whether every line ends with a separator, as some instruments write it."""
         sign = self._separator
-        return all(line.rstrip(" \r").endswith(sign) for line in self._lines if line.strip())
+        return all(line.rstrip(" ").endswith(sign) for line in self._lines if line.strip())
 
 
 def refuse_text(

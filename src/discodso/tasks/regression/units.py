@@ -132,7 +132,7 @@ _PREFIXES = {
 _WITH_PREFIXES = """
 Hz Bq = 1/s; N = kg*m/s^2; Pa = N/m^2; J = N*m; W = J/s; C = A*s; V = W/A; F = C/V; ohm Ohm Ω Ω = V/A; S = A/V;
 Wb = V*s; T = Wb/m^2; H = Wb/A; lm = cd; lx = lm/m^2; Gy Sv = J/kg; kat = mol/s; rad sr = 1; L l = 0.001 m^3;
-t = 1000 kg; eV = 1.602176634e-19 J; bar = 100000 Pa; cal = 4.184 J
+t = 1000 kg; Nm = N*m; Wh = 3600 J; Ah = 3600 C; VA = W; eV = 1.602176634e-19 J; bar = 100000 Pa; cal = 4.184 J
 """
 _WITHOUT = """
 min = 60 s; h hr = 3600 s; d day = 86400 s; a yr year = 31557600 s; atm = 101325 Pa; mmHg = 133.322387415 Pa;
