@@ -384,7 +384,7 @@ TABLES = {
         "fit huge.csv --target y": "y must be numbers whose squares are finite",
         "fit words.csv --target y": "line 3, column 'a': 'x' is not a finite number",
         "fit nan.csv --target y": "line 2, column 'y': 'nan' is not a finite number",
-        "fit latin.csv --target y": "cannot be read as CSV",
+        "fit latin.csv --target y": "cannot be read as text in UTF-8 (byte 9 is none); save it as UTF-8",
         "fit good.csv --target y --plot x.docx": "a figure must be a file .svg, .pdf or .png",
         "fit good.csv --target y --budget 0": "budget must be an integer >= 1",
         "policy Nope-v9": "Environment `Nope` doesn't exist",

@@ -127,7 +127,10 @@ def test_a_report_of_each_task_has_what_belongs_to_it(folders, fitted, tree, own
     assert [task["kind"] for task in data["tasks"]] == ["python", "regression", "policy", "python"]
     equation = next(t for t in data["tasks"] if t["kind"] == "regression")["groups"][0]
     assert equation["best"]["math"][0] == "mrow"
-    assert equation["best"]["plot"]["given"]
+    assert len(equation["best"]["plot"]["given"]) == 60
+    assert [own["name"] for own in equation["best"]["plot"]["inputs"]] == ["speed", "mass"]
+    assert equation["best"]["rows"] == 60
+    assert equation["front"]["error"] == "leave-one-out error"
     assert sum(point["chosen"] for point in equation["front"]["points"]) == 1
     assert equation["designs"][0]["math"]
     trees = next(t for t in data["tasks"] if t["kind"] == "policy")["groups"][0]

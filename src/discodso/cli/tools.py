@@ -68,6 +68,7 @@ EXTRAS = {
     "ray": ("ray", "evaluation by Ray"),
     "tensorboard": ("tensorboard", "curves of a run in TensorBoard"),
     "onnx": ("onnx", "policies as ONNX files"),
+    "tables": ("pyarrow", "tables as Parquet and Excel files"),
     "video": ("imageio-ffmpeg", "films of policies as MP4; GIF needs nothing more"),
     "baselines": ("deap", "genetic programming and Bayesian optimisation to compare with"),
     "bench": ("pyoperon", "the comparison of the expression evaluator"),

@@ -97,9 +97,10 @@
     const spoken = h("div", {class: "hidden", "aria-live": "polite"});
     const box = h("div", {class: "box"}, holder, tip);
     const named = series.filter((line) => !line.thin);
-    const keys = named.length > 1 || options.legend
-      ? h("ul", {class: "legend"}, named.map((line) =>
-        h("li", {}, h("span", {class: `swatch c${line.colour} d${line.dash || 0}`}), line.name)))
+    const keys = named.length > 1 || options.legend || options.keys
+      ? h("ul", {class: "legend"},
+        (options.keys || []).map((key) => h("li", {}, h("span", {class: `dot c${key.colour}`}), key.name)),
+        named.map((line) => h("li", {}, h("span", {class: `swatch c${line.colour} d${line.dash || 0}`}), line.name)))
       : null;
     const figure = h("figure", {}, h("figcaption", {}, title), box, keys, spoken);
     const tools = h("div", {class: "tools"},
@@ -121,6 +122,7 @@
       }
       for (const point of points) { xs.push(point.x); ys.push(point.y); }
       if (options.diagonal) ys.push(...xs.filter((value) => value !== null));
+      if (options.zero) ys.push(0);
       const usable = (value) => value !== null && Number.isFinite(value) && (!log || value > 0);
       const goodX = xs.filter((value) => value !== null && Number.isFinite(value)), goodY = ys.filter(usable);
       if (!goodX.length || !goodY.length) return null;
@@ -203,6 +205,7 @@
         const a = Math.max(g.x0, options.diagonal[0]), b = Math.min(g.x1, options.diagonal[1]);
         svg.append(s("line", {class: "axis", x1: g.X(a), y1: g.Y(a), x2: g.X(b), y2: g.Y(b)}));
       }
+      if (options.zero) svg.append(s("line", {class: "axis", x1: g.left, x2: g.width - g.right, y1: g.Y(0), y2: g.Y(0)}));
       for (const value of options.restarts || []) {
         svg.append(s("line", {class: "restart", x1: g.X(value), x2: g.X(value), y1: g.top, y2: bottom}));
       }
@@ -214,7 +217,7 @@
         svg.append(s("path", {class: `line c${line.colour} d${line.dash || 0}${line.thin ? " thin" : ""}`, d: path(line, line.y, g)}));
       }
       points.forEach((point, i) => {
-        svg.append(s("circle", {class: `point c${point.chosen ? 1 : 0}${point.quiet ? " quiet" : ""}`, "data-point": i,
+        svg.append(s("circle", {class: `point c${point.colour ?? (point.chosen ? 1 : 0)}${point.quiet ? " quiet" : ""}`, "data-point": i,
           cx: g.X(point.x), cy: g.Y(point.y), r: point.quiet ? 3 : point.chosen ? 7 : 5}));
       });
       svg.append(s("g", {class: "mark"}));
@@ -292,10 +295,10 @@
     return figure;
   };
 
-  const formulaInline = (node) => {
+  const formulaInline = (node, label) => {  // with a label it scrolls, without one its end is cut off
     const made = document.createElementNS(MATHML, "math");
     made.append(math(node));
-    return h("div", {class: "small-formula"}, made);
+    return h("div", label ? {class: "small-formula", tabindex: 0, role: "group", "aria-label": label} : {class: "small-formula"}, made);
   };
   const nearest = (xs, x) => {
     let best = 0;
@@ -429,36 +432,61 @@
     const total = (key) => runs.reduce((sum, run) => sum + (run[key] || 0), 0);
     const one = runs.length === 1 ? runs[0] : runs.find((run) => run.folder === group.leading) || runs[0];
     const budget = runs.reduce((sum, run) => sum + (run.budget || 0), 0);
+    const shown = group.best, equation = shown && shown.kind === "equation";
     const parts = [h("dl", {class: "tiles"},
-      tile("best reward", best.length ? number(Math.max(...best), 6) : "–", one.score),
+      tile("best reward", best.length ? number(Math.max(...best), 6) : "–", equation ? null : one.score),
       tile("objective calls", whole(total("calls")), budget > total("calls") ? `of ${whole(budget)}` : null),
       tile("failed", whole(total("failures"))),
       runs.some((run) => run.repeats !== null) ? tile("repeats", `${number(100 * total("repeats") / runs.length, 3)} %`, "of all proposals, not paid for") : null,
       tile("time", duration(total("seconds"))),
       runs.length > 1 ? tile("runs", runs.length, "each with its own seed") : null)];
-    const shown = group.best;
-    if (shown && shown.kind === "equation") {
-      parts.push(formula(shown.math, shown.text));
-      parts.push(fitChart(shown));
-      parts.push(h("details", {}, h("summary", {}, "As text and LaTeX"), h("pre", {tabindex: 0}, shown.text), h("pre", {tabindex: 0}, shown.latex)));
-    } else if (shown) {
-      parts.push(drawn(shown));
-    }
+    if (shown && !equation) parts.push(drawn(shown));
     const sentences = [...new Set(runs.filter((run) => run.sentence).map((run) => run.sentence))];
     parts.push(...sentences.map((words) => h("p", {class: "quiet"}, `It ended because ${words}.`)));
     return parts;
   };
-  const fitChart = (shown) => {
-    const plot = shown.plot;
-    if (!plot || !plot.given) return null;
-    const ends = [Math.min(...plot.given), Math.max(...plot.given)];
-    if (plot.input) {
-      return chart({title: "The equation and the data", xLabel: shown.columns[0] || "x", yLabel: shown.target, tall: 320,
-        points: plot.input.map((x, i) => ({x, y: plot.given[i], quiet: true, note: `by the equation ${number(plot.predicted[i])}`})).filter((p) => p.y !== null),
-        series: [{name: "the equation", x: plot.curve.x, y: plot.curve.y, colour: 1}], legend: true});
-    }
-    return chart({title: "The equation against the data", xLabel: `${shown.target}, as given`, yLabel: `${shown.target}, by the equation`, diagonal: ends, tall: 320,
-      points: plot.given.map((x, i) => ({x, y: plot.predicted[i], quiet: true})).filter((p) => p.y !== null)});
+  // ---- an equation: the law first, then the others of the front, how it fits, and what it makes of each input
+  const law = (shown) => [
+    formula(shown.math, shown.text),
+    h("dl", {class: "tiles"},
+      tile("R²", number(shown.r2, 6), "the share of the variance that it explains"),
+      shown.rmse === null || shown.rmse === undefined ? null : tile("typical error", number(shown.rmse, 4), `root mean square, in units of ${shown.target}`),
+      shown.complexity ? tile("complexity", number(shown.complexity)) : null,
+      shown.rows ? tile("rows", whole(shown.rows)) : null),
+    h("details", {}, h("summary", {}, "As text and LaTeX"), command(shown.text, "Copy the equation as text"), command(shown.latex, "Copy the equation as LaTeX"))];
+  const equations = (group) => {
+    const own = group.front;
+    return [h("div", {class: "front"}, h("div", {}, front(group)),
+      h("div", {}, h("table", {class: "equations"},
+        h("caption", {class: "hidden"}, "Equations of the front, by rising complexity"),
+        h("thead", {}, h("tr", {}, [own.x, own.y, ...(own.error ? [own.error] : []), "equation"].map((name) => h("th", {scope: "col"}, name)))),
+        h("tbody", {}, own.points.map((point) => h("tr", {class: point.chosen ? "chosen" : null},
+          h("td", {}, number(point.x), point.chosen ? h("span", {class: "mark-chosen"}, "chosen") : null),
+          h("td", {}, number(point.y, 3)), own.error ? h("td", {}, number(point.error, 3)) : null,
+          h("td", {}, point.math ? formulaInline(point.math, point.text) : point.text, point.finite === false ? h("small", {class: "quiet"}, "not finite beyond the data") : null)))))))];
+  };
+  const fit = (shown) => {
+    const {given, predicted} = shown.plot, known = given.map((_, i) => i).filter((i) => given[i] !== null && predicted[i] !== null);
+    const truth = known.map((i) => given[i]), most = shown.rows > given.length ? `${whole(given.length)} of ${whole(shown.rows)} rows, evenly by rank.` : null;
+    return [h("div", {class: "two"},
+      chart({title: "By the equation against the data", xLabel: `${shown.target}, as given`, yLabel: `${shown.target}, by the equation`, tall: 320,
+        diagonal: [truth.reduce((a, b) => Math.min(a, b), Infinity), truth.reduce((a, b) => Math.max(a, b), -Infinity)],
+        points: known.map((i) => ({x: given[i], y: predicted[i], quiet: true}))}),
+      chart({title: "What is left: data minus equation", xLabel: `${shown.target}, by the equation`, yLabel: "residual", tall: 320, zero: true,
+        points: known.map((i) => ({x: predicted[i], y: given[i] - predicted[i], quiet: true}))})),
+    h("p", {class: "quiet"}, "Points on the lines are explained exactly. A pattern among the residuals is something that the equation misses. ", most)];
+  };
+  const inputs = (shown) => {
+    const {given, predicted, curve} = shown.plot;
+    const each = (own) => {
+      const of = (values, name, colour) => values.map((y, i) => ({x: own.values[i], y, quiet: true, text: name, colour})).filter((p) => p.x !== null && p.y !== null);
+      const line = curve && curve.x.length ? [{name: "by the equation", x: curve.x, y: curve.y, colour: 1}] : [];
+      const names = [{name: "as given", colour: 0}, ...(line.length ? [] : [{name: "by the equation", colour: 1}])];
+      return chart({title: own.used === false ? `${own.name} (not in the equation)` : own.name, xLabel: own.name, yLabel: shown.target, tall: line.length ? 340 : 230, keys: names, series: line,
+        points: [...of(given, "as given", 0), ...(line.length ? [] : of(predicted, "by the equation", 1))]});
+    };
+    return [h("div", {class: shown.plot.inputs.length > 1 ? "many" : null}, shown.plot.inputs.map(each)),
+      shown.columns.length > shown.plot.inputs.length ? h("p", {class: "quiet"}, `${shown.plot.inputs.length} of ${shown.columns.length} inputs, those of the equation first.`) : null];
   };
   const learning = (group) => {
     const many = group.runs.length > 1;
@@ -500,12 +528,12 @@
         h("table", {}, h("thead", {}, h("tr", {}, ["call", "reason", "design"].map((name) => h("th", {scope: "col"}, name)))),
           h("tbody", {}, own.listed.map((f) => h("tr", {}, h("td", {}, f.call), h("td", {}, f.reason), h("td", {}, f.design)))))))];
   };
-  const command = (words) => h("div", {class: "command"}, h("code", {tabindex: 0}, words),
-    h("button", {type: "button", onclick: (event) => { navigator.clipboard?.writeText(words).then(() => { event.target.textContent = "Copied"; }, () => {}); }, "aria-label": "Copy the command"}, "Copy"));
+  const command = (words, label = "Copy the command") => h("div", {class: "command"}, h("code", {tabindex: 0}, words),
+    h("button", {type: "button", onclick: (event) => { navigator.clipboard?.writeText(words).then(() => { event.target.textContent = "Copied"; }, () => {}); }, "aria-label": label}, "Copy"));
   const about = (group) => [
     sub("Repeat it"), ...group.runs.slice(0, 20).map((run) => (run.repeat ? command(run.repeat) : null)),
     group.runs.every((run) => !run.repeat) ? h("p", {}, "It began in Python: run that program again.") : null,
-    group.runs.some((run) => run.started && run.started !== run.repeat) ? [h("p", {}, "It was started by"), ...[...new Set(group.runs.map((run) => run.started))].filter(Boolean).slice(0, 20).map(command)] : null,
+    group.runs.some((run) => run.started && run.started !== run.repeat) ? [h("p", {}, "It was started by"), ...[...new Set(group.runs.map((run) => run.started))].filter(Boolean).slice(0, 20).map((words) => command(words))] : null,
     sub("Runs"), h("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "Runs"},
       h("table", {}, h("thead", {}, h("tr", {}, ["folder", "seed", "status", "calls", "best reward", "time"].map((name) => h("th", {scope: "col"}, name)))),
         h("tbody", {}, group.runs.map((run) => h("tr", {}, h("td", {}, run.folder), h("td", {}, run.seed), h("td", {}, pill(run.status)), h("td", {}, whole(run.calls)), h("td", {}, number(run.best, 6)), h("td", {}, duration(run.seconds))))))),
@@ -536,10 +564,16 @@
     ...(task.comparison ? [[`${task.id}-comparison`, "Comparison", top, task.comparison, comparison]] : []),
     ...task.groups.flatMap((group) => [
       ...(task.groups.length > 1 ? [[group.id, group.label, top, null, null]] : []),
-      [`${group.id}-found`, "What was found", low, [group.runs, group.best], () => found(group)],
+      ...(group.best && group.best.kind === "equation" ? [
+        [`${group.id}-found`, "The equation", low, group.best, () => law(group.best)],
+        ...(group.front ? [[`${group.id}-front`, "Simpler and longer equations", low, group.front, () => equations(group)]] : []),
+        ...(group.best.plot ? [[`${group.id}-fit`, "How it fits", low, group.best.plot, () => fit(group.best)]] : []),
+        ...(group.best.plot && group.best.plot.inputs && group.best.plot.inputs.length ? [[`${group.id}-inputs`, "Each input", low, group.best.plot, () => inputs(group.best)]] : []),
+        [`${group.id}-search`, "The search", low, group.runs, () => found(group)],
+      ] : [[`${group.id}-found`, "What was found", low, [group.runs, group.best], () => found(group)]]),
       [`${group.id}-learning`, "Learning", low, [group.curve, group.rewards], () => learning(group)],
       ...(group.designs.length ? [[`${group.id}-top`, "Best designs", low, group.designs, () => table(group)]] : []),
-      ...(group.front ? [[`${group.id}-front`, "Accuracy and complexity", low, group.front, () => front(group)]] : []),
+      ...(group.front && !(group.best && group.best.kind === "equation") ? [[`${group.id}-front`, "Accuracy and complexity", low, group.front, () => front(group)]] : []),
       ...(group.lengths.names.length ? [[`${group.id}-time`, "Over time", low, [group.lengths, group.tokens, group.proposers, group.values], () => overTime(group)]] : []),
       [`${group.id}-failures`, "Failures", low, group.failures, () => failures(group)],
       [`${group.id}-about`, "Settings and environment", low, [group.runs, group.settings, group.environment], () => about(group)],

@@ -195,8 +195,7 @@ def _best(run: RunRecord) -> dict[str, Any] | None:
     if own is not None:
         texts = {key: _cut(own[key]) for key in ("text", "latex") if isinstance(own.get(key), str)}
         svg = {"svg": _compact(own["svg"])} if own.get("svg") else {}
-        plot = {"plot": _rounded(own["plot"])} if "plot" in own else {}
-        return {**own, **texts, **svg, **plot}
+        return {**_rounded(own), **texts, **svg}
     if not run.designs:
         return None
     scored = run.designs[0]
@@ -207,7 +206,7 @@ def _front(run: RunRecord, designs: Sequence[Mapping[str, Any]]) -> dict[str, An
     """Accuracy against complexity as the kind has it, else the best reward of every length."""
     own = run.kind.page(run.ending).get("front")
     if own is not None:
-        points = [{**point, "y": _number(point["y"]), "text": _cut(point["text"])} for point in own["points"]]
+        points = [{**_rounded(point), "text": _cut(point["text"])} for point in own["points"]]
         return {**own, "points": points}
     best: dict[int, Mapping[str, Any]] = {}
     for design in designs:

@@ -56,7 +56,7 @@ def test_a_law_is_found_named_and_exported():
 def test_the_front_falls_and_its_choice_is_marked():
     X, y = law()
     model = clone(SMALL).fit(X, y + np.random.default_rng(1).normal(0, 0.1, len(y)))
-    front = model.front_
+    front = model.equations_
     assert isinstance(front, pandas.DataFrame)
     assert front["complexity"].is_monotonic_increasing
     assert front["loss"].is_monotonic_decreasing

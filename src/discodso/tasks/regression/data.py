@@ -1,18 +1,22 @@
-"""Data to explain: handed over in Python, or read from a CSV file, where what cannot be used is refused."""
+"""Data to explain: handed over in Python, or read from a file, where what cannot be used is refused."""
 
 from __future__ import annotations
 
-import csv
 import math
+import re
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from discodso.base.arrays import Floats
-from discodso.base.checks import require
+from discodso.base.checks import did_you_mean, require
 from discodso.base.errors import DeclarationError
+from discodso.tasks.regression.sheets import open_sheet
 
+_UNNAMED = re.compile(r"Unnamed: \d+")  # as pandas calls it
 Rows = tuple[Floats, Floats, Floats]  # X[n, d], y[n], and weights[n]
 
 
@@ -33,17 +37,58 @@ class GivenData:
 
 
 def read_table(path: str | Path, target: str, ignore: tuple[str, ...] = ()) -> GivenData:
-    """Read a CSV file with a header; every column but the target and those to ignore is an input."""
-    header, rows = _read(Path(path))
+    """Read a table: CSV with any separator, TSV, Parquet, Excel or JSON lines, perhaps packed by gzip.
+
+    Every column but the target and those to ignore is an input, except for a column without a name that only
+    counts the rows, which is left out with a warning.
+    """
+    sheet = open_sheet(Path(path))
+    header = sheet.header
     for name in (target, *ignore):
         if name not in header:
-            raise DeclarationError(f"{path} has no column {name!r}; it has {', '.join(header)}")
-    columns = tuple(name for name in header if name != target and name not in ignore)
+            if all(map(_is_number, header)):
+                how = "add a line with the names of the columns above it"
+                raise DeclarationError(f"{path} begins with numbers; {how}")
+            listed = ", ".join(header)
+            raise DeclarationError(
+                f"{path} has no column {name!r}{did_you_mean(name, header)}; it has {listed}"
+            )
+    if len(set(header)) != len(header):
+        twice = ", ".join(sorted({name for name in header if header.count(name) > 1}))
+        raise DeclarationError(f"{path}: column names must be distinct, but these are there twice: {twice}")
+    places = [i for i, name in enumerate(header) if name != target and name not in ignore]
+    values = sheet.numbers([*places, header.index(target)])
+    kept = _without_counts(path, header, places, values)
+    columns = tuple(header[places[i]] for i in kept)
     if not columns:
         raise DeclarationError(f"{path} has no column beside the target {target!r}")
-    cells = [(line, name, row[header.index(name)]) for line, row in rows for name in (*columns, target)]
-    values = np.array([_number(path, *cell) for cell in cells]).reshape(len(rows), -1)
-    return GivenData(values[:, :-1], values[:, -1], np.ones(len(values)), columns, target)
+    return GivenData(values[:, kept], values[:, -1], np.ones(len(values)), columns, target)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _without_counts(
+    path: str | Path, header: Sequence[str], places: Sequence[int], values: Floats
+) -> list[int]:
+    """Columns of values but one without a name that counts the rows, from 0 or 1."""
+    kept, rows = [], np.arange(len(values))
+    for i, place in enumerate(places):
+        name, column = header[place], values[:, i]
+        unnamed = not name or _UNNAMED.fullmatch(name)
+        if unnamed and (np.array_equal(column, rows) or np.array_equal(column, rows + 1)):
+            said = f"{path}: column {place + 1} has no name and counts the rows; it is left out"
+            warnings.warn(said, stacklevel=3)
+        elif not name:
+            how = "give it one, or leave it out with --ignore ''"
+            raise DeclarationError(f"{path}: column {place + 1} has no name; {how}")
+        else:
+            kept.append(i)
+    return kept
 
 
 def gathered(data: GivenData) -> Rows:
@@ -54,38 +99,3 @@ def gathered(data: GivenData) -> Rows:
     total = np.bincount(place.ravel(), weights=data.weights[weighed]).astype(np.float64)
     order = np.random.default_rng(0).permutation(len(rows))  # the first of sorted rows are no fair sample
     return rows[order, :-1], rows[order, -1], total[order]
-
-
-def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = [(number, row) for number, row in enumerate(csv.reader(file), start=1) if any(row)]
-    except FileNotFoundError:
-        raise DeclarationError(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DeclarationError(f"{path} cannot be read as CSV: {error}") from None
-    if not lines:
-        raise DeclarationError(f"{path} is empty; expected a header line and rows of numbers")
-    header = [name.strip() for name in lines[0][1]]
-    if len(set(header)) != len(header) or not all(header):
-        got = ", ".join(header)
-        raise DeclarationError(f"{path}: column names must be distinct and not empty, got {got}")
-    if len(lines) == 1:
-        raise DeclarationError(f"{path} has a header but no rows")
-    for number, row in lines[1:]:
-        if len(row) != len(header):
-            raise DeclarationError(f"{path}, line {number}: {len(row)} cells, expected {len(header)}")
-    return header, lines[1:]
-
-
-def _number(path: str | Path, line: int, column: str, cell: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise DeclarationError(
-            f"{path}, line {line}, column {column!r}: {cell!r} is not a finite number; "
-            "fill or drop the row, or leave the column out with --ignore"
-        )
-    return value

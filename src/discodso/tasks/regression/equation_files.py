@@ -13,12 +13,13 @@ from discodso.base.arrays import Floats
 from discodso.base.files import read_object, write_atomically
 from discodso.run.curves import thinned
 from discodso.tasks.regression.export import latex, text
-from discodso.tasks.regression.expression import Expression
+from discodso.tasks.regression.expression import Expression, input_index
 from discodso.tasks.regression.models import FoundEquation
 from discodso.tasks.regression.typeset import mathml
 
 EQUATION = "equation.json"
-_POINTS = 400  # rows of the data that are kept for a plot
+_POINTS = 400  # rows of the data that are kept for plots
+_INPUTS = 12  # columns that are kept for plots, those of the equation first
 _NUMBER = (int, float, type(None))  # None where a number was not finite
 
 
@@ -35,7 +36,9 @@ def write_equation(folder: Path, found: FoundEquation, calls: int) -> None:
         "expression": text(chosen),
         "latex": latex(chosen),
         "math": mathml(chosen),
+        "complexity": chosen.complexity,
         "r2": _finite(found.r2) if np.square(data.y - data.y.mean()).sum() > 0 else None,
+        "rmse": _finite(float(np.sqrt(np.square(chosen(data.X) - data.y).mean()))),
         "rows": len(data.y),
         "front": [
             {**_finite_numbers(row), "math": mathml(point.expression)}
@@ -58,12 +61,18 @@ def read_equation(folder: Path) -> dict[str, Any] | None:
 def _is_whole(data: dict[str, Any]) -> bool:
     plot = data["plot"]
     given, curve = plot["given"], plot.get("curve", {"x": [], "y": []})
-    pairs = (given, plot["predicted"]), (given, plot.get("input", given)), (curve["x"], curve["y"])
+    inputs = plot.get("inputs", [])
+    pairs = [
+        (given, plot["predicted"]),
+        (curve["x"], curve["y"]),
+        *((given, own["values"]) for own in inputs),
+    ]
     return (
         _is_formula(data["math"])
         and _are(data.get("columns", []), str)
         and _are(data.get("front", []), dict)
         and all(map(_is_front_row, data.get("front", [])))
+        and all(isinstance(own["name"], str) for own in inputs)
         and all(_are(a, *_NUMBER) and _are(b, *_NUMBER) and len(a) == len(b) for a, b in pairs)
     )
 
@@ -85,12 +94,19 @@ def _are(values: Any, *types: type) -> bool:
 
 
 def _plot(chosen: Expression, X: Floats, y: Floats) -> dict[str, Any]:
-    """Points for a plot of the fit; for a single input also the curve."""
+    """Some rows, from the lowest target to the highest, for plots; for a single input also the curve."""
     rows = np.argsort(y, kind="stable")[thinned(len(y), _POINTS)]
-    plot: dict[str, Any] = {"given": _numbers(y[rows]), "predicted": _numbers(chosen(X)[rows])}
+    used = {index for name in chosen.design.tokens if (index := input_index(name)) is not None}
+    shown = sorted(range(X.shape[1]), key=lambda i: i not in used)[:_INPUTS]
+    plot: dict[str, Any] = {
+        "given": _numbers(y[rows]),
+        "predicted": _numbers(chosen(X)[rows]),
+        "inputs": [
+            {"name": chosen.columns[i], "used": i in used, "values": _numbers(X[rows, i])} for i in shown
+        ],
+    }
     if X.shape[1] == 1:
         line = np.linspace(X.min(), X.max(), 200)
-        plot["input"] = _numbers(X[rows, 0])
         plot["curve"] = {"x": _numbers(line), "y": _numbers(chosen(line[:, None]))}
     return plot
 

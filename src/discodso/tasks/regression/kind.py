@@ -244,7 +244,11 @@ def _page(ending: Any) -> Mapping[str, Any]:
         "target": target,
         "columns": ending.get("columns", []),
         "plot": ending.get("plot"),
+        **{key: ending.get(key) for key in ("rows", "r2", "rmse", "complexity")},
     }
+    key = next(
+        (key for key in _ERRORS if any(_is_number(row.get(key)) for row in ending.get("front", []))), ""
+    )
     points = [
         {
             "x": row["complexity"],
@@ -253,21 +257,27 @@ def _page(ending: Any) -> Mapping[str, Any]:
             "math": row.get("math"),
             "chosen": bool(row.get("chosen")),
             "note": _front_note(row),
+            "error": row[key] if _is_number(row.get(key)) else None,
+            "finite": bool(row.get("finite", True)),
         }
         for row in ending.get("front", [])
-        if isinstance(row.get("loss"), (int, float))
+        if _is_number(row.get("loss"))
     ]
     r2 = ending.get("r2")
-    score = f"R² {r2:.6f} on all {ending.get('rows', '')} rows" if isinstance(r2, (int, float)) else None
+    score = f"R² {r2:.6f} on all {ending.get('rows', '')} rows" if _is_number(r2) else None
     return {
         "best": best,
-        "front": {"x": "complexity", "y": "loss", "log": True, "points": points},
+        "front": {"x": "complexity", "y": "loss", "log": True, "points": points, "error": _ERRORS.get(key)},
         "score": score,
     }
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float))
+
+
 def _front_note(row: Mapping[str, Any]) -> str:
-    known = [key for key in _ERRORS if isinstance(row.get(key), (int, float))]
+    known = [key for key in _ERRORS if _is_number(row.get(key))]
     parts = [f"{_ERRORS[key]} {row[key]:.4g}" for key in known]
     return ", ".join(parts if row.get("finite", True) else [*parts, "not finite beyond the data"])
 

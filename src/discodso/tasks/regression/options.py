@@ -77,6 +77,8 @@ class RegressionOptions(ModelOptions):
     """[task] of an equation for a column of a table."""
 
     kind: ClassVar[str] = "regression"
-    table: str = option(help="CSV file with a header line.")
+    table: str = option(
+        help="CSV with any separator, .tsv, .parquet, .xlsx or .jsonl, perhaps .gz; with names."
+    )
     target: str = option(help="Column to explain.")
     ignore: tuple[str, ...] = option((), "Column to leave out; may be given again.")
