@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import replace
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -21,6 +22,7 @@ from discodso import (
     resume,
     search_policy,
 )
+from discodso.base.arrays import Floats, Ints
 from discodso.base.errors import DiscodsoError
 from discodso.disco.settings import RestartSettings
 from discodso.run.folder import designs_of
@@ -28,6 +30,8 @@ from discodso.tasks.policies.environments import as_environment, describe
 from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.kind import default_settings
 from discodso.tasks.policies.policy_choice import _round, trim
+from discodso.tasks.policies.tree import Forest
+from discodso.tasks.policies.tree_picture import svg
 from discodso.tasks.policies.tree_space import search_seeds, tree_space, validation_seeds
 
 METHOD = DisCoSettings(batch_size=100)
@@ -297,6 +301,10 @@ def test_the_folder_has_policy_picture_figures_and_history(found: PolicySearch, 
     top = json.loads((folder / "top.json").read_text())
     assert [scored["reward"] for scored in top["top"]] == [scored.reward for scored in found.search.top]
     assert (folder / "tree.svg").read_text().startswith("<?xml")
+    score = f"{found.test_mean:.2f} ± {found.test_error:.2f} over 1000 seeds"
+    shares = found.policy.node_shares(seeds=range(1000))
+    drawn = svg(found.policy, shares, f"CartPole-v1: {score}, {len(found.policy)} nodes")
+    assert (folder / "tree.svg").read_text() == drawn
     assert (folder / "tree.png").read_bytes().startswith(b"\x89PNG")
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     with pytest.raises(FileError, match="already holds a run"):
@@ -326,6 +334,34 @@ def test_decisions_that_earn_nothing_are_cut_out() -> None:
     assert trimmed.to_dict() == perfect
     assert spent > 0
     assert policy.pruned() == policy  # no action would change on some observation: pruning cannot do it
+
+
+class _Lucky:
+    """Returns of trees that lack an action are better on the few seeds and worse on all others; 8 is never met."""
+
+    def returns(self, forest: Forest, tree: Ints, seeds: Ints) -> tuple[Floats, dict[int, str]]:
+        actions = [
+            {a for split, a in forest.columns_of(m).nodes() if not split}
+            for m in range(len(forest.offset) - 1)
+        ]
+        whole = np.array([{0, 1, 2, 3} <= found for found in actions])[tree]
+        return seeds % 7 + np.where(whole, 0.0, np.where(seeds < 100, 1.0, -5.0)), {}
+
+
+def test_what_no_episode_reaches_is_cut_out_though_other_cuts_look_better() -> None:
+    leaves = [{"action": action} for action in range(4)]
+    idle = {"feature": 1, "threshold": 9.0, "left": leaves[3], "right": {"action": 8}}
+    policy = TreePolicy.from_dict(_chain(leaves[:3], idle))
+    trimmed, spent = trim(policy, _Lucky(), np.arange(50), np.arange(100, 300), np.arange(300, 400))
+    assert trimmed.to_dict() == _chain(leaves[:3], leaves[3])
+    # Each round: the tree and its cuts on the few; the whole tree once, then what is tried, on the many.
+    assert spent == 200 + (1 + 8) * 50 + 200 + (1 + 6) * 50 + 3 * 200
+
+
+def _chain(leaves: list[Any], last: Any) -> Any:
+    for place, leaf in reversed(list(enumerate(leaves))):
+        last = {"feature": 0, "threshold": float(place), "left": leaf, "right": last}
+    return last
 
 
 def test_trimming_keeps_what_earns_something() -> None:
