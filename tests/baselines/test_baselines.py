@@ -34,7 +34,7 @@ from discodso.baselines.genetic import GPSettings
 from discodso.baselines.random_search import RandomSettings
 from discodso.disco.sampling import sample
 from discodso.disco.uniform import UniformStepper
-from discodso.run.executors.kinds import Threads
+from discodso.run.executors.registry import Threads
 from discodso.run.settings import parse
 from discodso.run.start import start
 from discodso.space.constraints import Constraint, DifferentLeaves

@@ -12,14 +12,14 @@ from command import run
 
 from discodso import Design
 from discodso.base.errors import DeclarationError, SettingsError
-from discodso.reproduce import paper, trees
+from discodso.reproduce import paper, tree_artefacts
 from discodso.reproduce.artefacts import ARTEFACTS, reproduce
-from discodso.reproduce.figures import MeanCurve, _heights, curve
 from discodso.reproduce.jobs import Record
+from discodso.reproduce.paper_figures import MeanCurve, _heights, curve
 from discodso.reproduce.regression_runs import bench, run_problem
 from discodso.reproduce.scales import DEFAULT, SCALES
 from discodso.reproduce.tables import Entry, to_markdown
-from discodso.run.executors.kinds import Processes, Threads
+from discodso.run.executors.registry import Processes, Threads
 from discodso.run.result import HistoryRow
 from discodso.tasks.regression.problems import problems
 
@@ -156,11 +156,13 @@ def test_curves_are_drawn_where_they_are_told_apart():
 
 def test_trees_that_were_tested_before_keep_the_names_of_their_features(tmp_path):
     design = Design.of(("velocity <", 0.0), "left", "right")
-    (job,) = [job for job in trees.jobs(TINY) if (job.case, job.method) == ("MountainCar-v0", paper.DISCO)]
+    (job,) = [
+        job for job in tree_artefacts.jobs(TINY) if (job.case, job.method) == ("MountainCar-v0", paper.DISCO)
+    ]
     records = [Record(job, -119.0, 1, design, 4, 1.0, ())]
     (tmp_path / "runs/trees/mountaincar-v0/disco-dso").mkdir(parents=True)
     for _ in range(2):  # then from the file
-        policy, returns = trees._tested(TINY, records, "MountainCar-v0", paper.DISCO, tmp_path)
+        policy, returns = tree_artefacts._tested(TINY, records, "MountainCar-v0", paper.DISCO, tmp_path)
         assert "velocity" in policy.export("text")
         assert "left" in policy.export("text")
         assert len(returns) == 3

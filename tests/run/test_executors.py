@@ -11,11 +11,11 @@ import threading
 import time
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
-from killing import comparable
+from killing import comparable, is_running
+from killing import pids as worker_pids
 from spaces import roomy_fixed, valued_sequence
 
 from discodso import (
@@ -30,7 +30,7 @@ from discodso import (
     search,
 )
 from discodso.run.executors.dispatch import as_completed
-from discodso.run.executors.kinds import Dask, Processes, Ray, Threads, make_executor
+from discodso.run.executors.registry import Dask, Processes, Ray, Threads, make_executor
 
 METHOD = DisCoSettings(batch_size=50, network=NetworkSettings(units=8))
 
@@ -199,8 +199,8 @@ def test_a_worker_killed_from_outside_changes_nothing():
             while kills < 2 and not stop.wait(
                 0.1
             ):  # a third could hit the same design, which then has failed
-                if executor.pids:
-                    os.kill(executor.pids[-1], signal.SIGKILL)
+                if worker_pids(executor):
+                    os.kill(worker_pids(executor)[-1], signal.SIGKILL)
                     kills += 1
 
         killer = threading.Thread(target=kill_some)
@@ -213,14 +213,6 @@ def test_a_worker_killed_from_outside_changes_nothing():
         assert executor.replaced > 0
 
 
-def alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-
-
 def test_an_interrupt_leaves_no_process_behind():
     def slow(design):
         time.sleep(0.01)
@@ -230,7 +222,7 @@ def test_an_interrupt_leaves_no_process_behind():
 
     def after_the_first_batch(row, ranking):
         if not pids:
-            pids.extend(executor.pids)
+            pids.extend(worker_pids(executor))
             threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 
     with Processes(2) as executor:
@@ -239,16 +231,16 @@ def test_an_interrupt_leaves_no_process_behind():
         result = search(task, budget=100_000, executor=executor, method=METHOD, callback=watch)
     assert result.stop is StopReason.INTERRUPTED
     assert len(pids) == 2
-    assert not any(alive(pid) for pid in pids)
+    assert not any(is_running(pid) for pid in pids)
 
 
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     code = (
         "import sys, time\n"
-        "from discodso.run.executors.kinds import Processes\n"
+        "from discodso.run.executors.registry import Processes\n"
         "executor = Processes(2)\n"
         "futures = [executor.submit(time.sleep, 3600) for _ in range(2)]\n"
-        "print(*executor.pids, flush=True)\n"
+        "print(*(worker.process.pid for worker in executor._team), flush=True)\n"
         "time.sleep(3600)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
@@ -256,10 +248,10 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     process.kill()
     process.wait()
     end = time.monotonic() + 20
-    while any(alive(pid) for pid in pids) and time.monotonic() < end:
+    while any(is_running(pid) for pid in pids) and time.monotonic() < end:
         time.sleep(0.1)
     assert len(pids) == 2
-    assert not any(alive(pid) for pid in pids)
+    assert not any(is_running(pid) for pid in pids)
 
 
 def double(x):

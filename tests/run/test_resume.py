@@ -176,7 +176,7 @@ def test_a_policy_search_that_was_killed_before_the_choice_is_not_ended(tmp_path
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("discodso.tasks.policies.kind.choose_and_test", killed)
+        patch.setattr("discodso.tasks.policies.policy_kind.choose_and_test", killed)
         with pytest.raises(KeyboardInterrupt):
             policy(100, out=folder)
     assert not (folder / "policy.json").exists()

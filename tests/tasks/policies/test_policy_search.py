@@ -28,8 +28,8 @@ from discodso.disco.settings import RestartSettings
 from discodso.run.folder import designs_of
 from discodso.tasks.policies.environments import as_environment, describe
 from discodso.tasks.policies.episodes import open_runner
-from discodso.tasks.policies.kind import default_settings
 from discodso.tasks.policies.policy_choice import _round, trim
+from discodso.tasks.policies.policy_kind import default_settings
 from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.tree_picture import svg
 from discodso.tasks.policies.tree_space import search_seeds, tree_space, validation_seeds

@@ -33,8 +33,8 @@ from discodso.space.design import Design
 from discodso.tasks.policies.environments import Interface, as_environment
 from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.objective import TreeObjective
-from discodso.tasks.policies.options import BUDGET, EarlierRuns, PolicyOptions
 from discodso.tasks.policies.policy_choice import PolicySearch, choose_and_test
+from discodso.tasks.policies.policy_options import BUDGET, EarlierRuns, PolicyOptions
 from discodso.tasks.policies.racing import Racing
 from discodso.tasks.policies.simulators import simulator_for
 from discodso.tasks.policies.splits import Vocabulary
