@@ -11,6 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from killing import comparable
+from near_task import METHOD, NEAR, count_a, near
 from spaces import decision_tree, roomy_fixed, small_fixed, symbolic, valued_sequence
 
 from discodso import (
@@ -37,29 +39,6 @@ from discodso import (
 )
 from discodso.baselines.random_search import RandomSettings
 from discodso.disco.settings import LearnerSettings, RestartSettings
-
-METHOD = DisCoSettings(batch_size=50, network=NetworkSettings(units=8))
-
-
-def count_a(design: Design) -> float:
-    return float(design.tokens.count("a"))
-
-
-def near(design: Design) -> float:
-    """Best at two values of 0.7."""
-    return -sum(1.0 if v is None else (v - 0.7) ** 2 for v in design.values)
-
-
-NEAR = Task(valued_sequence(), near)
-
-
-def comparable(result):
-    """All of a result but the clock."""
-    data = result.to_dict()
-    data.pop("seconds")
-    for row in data["history"]:
-        row.pop("seconds")
-    return data
 
 
 def test_the_budget_is_spent_exactly_and_counted_exactly():
@@ -232,26 +211,6 @@ def test_initial_designs_are_evaluated_first_and_counted():
         search(task, budget=1, initial_designs=[*start, Design.of("b", "b", "b", "b")], method=METHOD)
 
 
-def test_top_designs_are_distinct_and_sorted():
-    result = search(Task(roomy_fixed(), count_a), budget=400, top=7, method=METHOD)
-    assert len(result.top) == 7
-    assert len({s.design for s in result.top}) == 7
-    rewards = [s.reward for s in result.top]
-    assert rewards == sorted(rewards, reverse=True)
-    assert result.best == result.top[0]
-
-
-def test_top_designs_match_a_full_sort_of_everything_evaluated():
-    rng = np.random.default_rng(0)
-    table = {}
-
-    def objective(design):
-        return table.setdefault(design, float(rng.integers(0, 40)))
-
-    result = search(Task(roomy_fixed(), objective), budget=300, top=15, method=METHOD)
-    assert [s.reward for s in result.top] == sorted(table.values(), reverse=True)[:15]
-
-
 def test_the_history_has_what_the_search_saw():
     result = search(NEAR, budget=500, seed=3, method=METHOD)
     best = [row.best for row in result.history]
@@ -336,27 +295,6 @@ def test_bad_arguments_name_their_key(bad, word):
 def test_ordinary_mistakes_get_one_line(do, words):
     with pytest.raises(DeclarationError, match=words):
         do()
-
-
-def test_a_result_says_what_it_is_and_its_designs_load_back():
-    result = search(NEAR, budget=60, method=METHOD)
-    assert repr(result).startswith("<Result: best ")
-    assert Design.from_dict(result.to_dict()["best"]["design"]) == result.best.design
-
-
-@pytest.mark.parametrize(
-    ("declare", "word"),
-    [
-        (lambda: Task(valued_sequence(), near, worst_reward="x"), "worst_reward"),
-        (lambda: Task("space", near), "space"),
-        (lambda: Task(valued_sequence()), "objective"),
-        (lambda: Task(valued_sequence(), 3), "functions"),
-        (lambda: Task(valued_sequence(), near, worst_reward=math.nan), "worst_reward"),
-    ],
-)
-def test_bad_tasks_are_refused(declare, word):
-    with pytest.raises(DeclarationError, match=word):
-        declare()
 
 
 def test_a_history_row_is_given_to_the_callback_after_every_batch():
