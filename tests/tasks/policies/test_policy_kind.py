@@ -344,7 +344,7 @@ class _Lucky:
             {a for split, a in forest.columns_of(m).nodes() if not split}
             for m in range(len(forest.offset) - 1)
         ]
-        whole = np.array([{0, 1, 2, 3} <= found for found in actions])[tree]
+        whole = np.array([{0, 1, 2, 3} <= own for own in actions])[tree]
         return seeds % 7 + np.where(whole, 0.0, np.where(seeds < 100, 1.0, -5.0)), {}
 
 
