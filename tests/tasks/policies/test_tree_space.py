@@ -15,3 +15,12 @@ def test_the_seeds_of_searches_choices_and_tests_do_not_meet():
         assert before.stop <= after.start
     assert all(len(seeds) & (len(seeds) - 1) == 0 for seeds in searches)
     assert ordered[-1].stop <= 2**31
+
+
+def test_search_validation_and_test_seeds_never_meet() -> None:
+    for seed in (0, 1, 2**14 - 1, 2**14, 10**6):
+        searching, choosing = search_seeds(seed), validation_seeds(seed, 11_000)
+        assert searching[0] > validation_seeds(2**14 - 1, 2**14)[-1] or searching[0] >= 2**30
+        assert choosing[0] >= 2**29
+        assert choosing[-1] < 2**30
+        assert len(searching) & (len(searching) - 1) == 0  # the stride of the objective needs a power of two
