@@ -159,12 +159,25 @@ def test_a_condition_that_few_designs_meet_does_not_end_a_search(seed):
     space = Space(
         [Token("a", k=Integer(0, 99)), Token("b", x=Real(0, 1))], OpenSequence(1, 3), [StartsWith("a"), rare]
     )
-    result = search(
-        Task(space, lambda design: len(design) - abs(design[-1].get("x", 0) - 0.3)), budget=60, seed=seed
-    )
+    task = Task(space, lambda design: len(design) - abs(design[-1].get("x", 0) - 0.3))
+    with pytest.warns(DeadEndWarning) as warned:
+        result = search(task, budget=60, seed=seed)
     assert result.calls == 60
     assert result.stop is StopReason.BUDGET
     assert not any(space.violations(ranked.design) for ranked in result.top)
+    (told,) = [str(one.message) for one in warned if one.category is DeadEndWarning]
+    assert told.startswith(
+        f"{space.acceptance():.1%} of random designs meet Where(rare): others are drawn again"
+    )
+    assert 0.0 < space.acceptance(5000) < 0.02
+
+
+def test_a_condition_that_many_designs_meet_is_not_warned_of(recwarn):
+    often = Where(lambda design: design.tokens[0] == "a")
+    space = Space([Token("a"), Token("b")], FixedSequence(6), [often])
+    assert 0.4 < space.acceptance(1000) < 0.6
+    search(Task(space, count_a), budget=30)
+    assert not [one for one in recwarn if one.category is DeadEndWarning]
 
 
 def test_a_condition_that_no_design_meets_is_named():
