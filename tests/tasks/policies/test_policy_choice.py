@@ -66,7 +66,7 @@ def test_what_no_episode_reaches_is_cut_out_though_other_cuts_look_better() -> N
     trimmed, spent = trim(policy, _Lucky(), np.arange(50), np.arange(100, 300), np.arange(300, 400))
     assert trimmed.to_dict() == _chain(leaves[:3], leaves[3])
     # Each round: the tree and its cuts on the few; the whole tree once, then what is tried, on the many.
-    assert spent == 200 + (1 + 8) * 50 + 200 + (1 + 6) * 50 + 3 * 200
+    assert spent == 200 + (1 + 8) * 50 + 4 * 200 + (1 + 6) * 50 + 3 * 200
 
 
 def _chain(leaves: list[Any], last: Any) -> Any:
