@@ -30,8 +30,8 @@ from discodso.run.result import Result
 from discodso.tasks.bitstring import bitstring
 from discodso.tasks.policies.environments import as_environment, describe
 from discodso.tasks.policies.episodes import open_runner
-from discodso.tasks.policies.kind import paper_settings
 from discodso.tasks.policies.objective import TreeObjective
+from discodso.tasks.policies.policy_kind import paper_settings
 from discodso.tasks.policies.tree_space import search_seeds, tree_space, tree_task
 from discodso.tasks.regression.expression_space import Fit
 from discodso.tasks.regression.problems import problem_task, problems

@@ -30,7 +30,7 @@ from discodso import OpenSequence, RandomSettings, Space, Task, Token, search
 from discodso.base.files import write_atomically
 from discodso.baselines.random_search import RandomSearch
 from discodso.run.evaluation import Evaluator
-from discodso.run.executors.kinds import Dask, Processes, Ray
+from discodso.run.executors.registry import Dask, Processes, Ray
 
 OBJECTIVES = ("computing", "waiting")
 MILLISECONDS = 5.0

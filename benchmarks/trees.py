@@ -20,7 +20,7 @@ from harness import Benchmark, Key, Record, gaps, grid, main, shown
 
 from discodso import search_policy
 from discodso.disco.settings import LearnerSettings, NetworkSettings, ScreenSettings, VariationSettings
-from discodso.tasks.policies.kind import default_settings
+from discodso.tasks.policies.policy_kind import default_settings
 
 ENVIRONMENTS = ("CartPole-v1", "MountainCar-v0", "Acrobot-v1")
 SEEDS = {20_000: range(10, 15), 2_000: range(10, 20)}  # by calls

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md: a folder imports only from folders above it, modules have no cycles, a word has one home."""
+"""ARCHITECTURE.md: layers, no cycles, one home for a word; and test files are named like what they test."""
 
 from __future__ import annotations
 
@@ -20,6 +20,25 @@ FILES = {
 }
 # Bound by name when they are first used, as ARCHITECTURE.md says: kinds and figures.
 BY_NAME = {("space.design", "report.trees"), ("run.result", "report.figures")}
+# Test files that are about several modules; all others are named like the module or the folder that they test.
+TESTS = Path(__file__).parent
+CROSS_CUTTING = {
+    "baselines/test_several_values.py",  # every method on tokens with several values
+    "benchmarks/test_harness.py",
+    "cli/test_hostile.py",  # torn files, full disks, closed folders
+    "disco/test_random_spaces.py",  # the method on spaces that hypothesis makes up
+    "disco/test_restarts.py",
+    "report/test_report_browser.py",
+    "report/test_reports.py",  # whole reports
+    "run/executors/test_shared_executors.py",  # searches in several threads
+    "run/test_places.py",  # a change of the current folder
+    "run/test_resume.py",  # runs of every kind that are stopped or killed
+    "space/test_attacked.py",  # faults that were found by trying to break rules and values
+    "space/test_mistakes.py",  # declarations that are refused
+}
+BY_SUBJECT = {
+    "tasks/regression"
+}  # an equation passes through many modules: its tests are named by their subjects
 
 
 @cache
@@ -150,3 +169,17 @@ def test_a_word_has_one_home():
 def test_every_public_name_is_there():
     for name in discodso.__all__:
         assert getattr(discodso, name) is not None
+
+
+def test_tests_are_named_like_what_they_test():
+    strange = set()
+    for path in TESTS.rglob("test_*.py"):
+        place = path.parent.relative_to(TESTS)
+        modules = {own.stem.lstrip("_") for own in (SOURCE / place).rglob("*")}
+        if (
+            place.parts
+            and place.as_posix() not in BY_SUBJECT
+            and path.stem.removeprefix("test_") not in modules
+        ):
+            strange.add(path.relative_to(TESTS).as_posix())
+    assert strange == CROSS_CUTTING

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from discodso.run.executors.dask_cluster import Dask as Dask
     from discodso.run.executors.processes import Processes as Processes
     from discodso.run.executors.ray_cluster import Ray as Ray
-    from discodso.run.executors.threads import Threads as Threads
+    from discodso.run.executors.thread_pool import Threads as Threads
     from discodso.run.result import Failure as Failure
     from discodso.run.result import HistoryRow as HistoryRow
     from discodso.run.result import Ranking as Ranking
@@ -97,8 +97,8 @@ if TYPE_CHECKING:
     from discodso.space.values import Choice as Choice
     from discodso.space.values import Integer as Integer
     from discodso.space.values import Real as Real
-    from discodso.tasks.policies.kind import search_policy as search_policy
     from discodso.tasks.policies.policy_choice import PolicySearch as PolicySearch
+    from discodso.tasks.policies.policy_kind import search_policy as search_policy
     from discodso.tasks.policies.tree_policy import TreePolicy as TreePolicy
     from discodso.tasks.regression.estimator import DisCoRegressor as DisCoRegressor
 

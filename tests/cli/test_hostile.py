@@ -36,9 +36,6 @@ from discodso.tasks.bitstring import bitstring
 from discodso.tasks.policies.tree_policy import TreePolicy
 
 SOURCE = str(Path(discodso.__file__).parents[1])
-
-# --------------------------------------------------------------------------- folders that were tampered with
-
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -117,9 +114,6 @@ def test_two_thousand_tampered_folders(folders):
     effort(quiet, max_examples=2_000)(given(st.data())(lambda data: check_tampering(folders, data.draw)))()
 
 
-# ------------------------------------------------------------------------------------------ committed folders
-
-
 def test_a_committed_folder_is_read_whole():
     (path,) = (ROOT / "results/policies").glob("*/top.json")
     run = read_run(path.parent)
@@ -136,9 +130,6 @@ def test_committed_folders_without_history_are_read(path):
     for part in ("policy", "summary", "picture"):
         assert run.ending[part] is not None
     page(page_data([run]))
-
-
-# ------------------------------------------------------------------------------- closed folders and full disks
 
 
 def bitstring_run(folder, calls=300):
@@ -288,61 +279,6 @@ def test_files_that_may_not_grow_end_a_run_in_one_line_and_harm_nothing(tmp_path
     whole = search(bitstring(6), budget=600, method=SMALL)
     assert comparable(resume(folder, budget=600, task=bitstring(6))) == comparable(whole)
 
-
-# ------------------------------------------------------------------------- output that nobody takes
-
-SHORT = ["run", "bitstring", "--length", "4", "--set", "method.batch_size=50", "--budget", "200"]
-
-
-def command(words, **streams):
-    code = "import sys; from discodso.cli.main import main; main(sys.argv[1:])"
-    environment = {**os.environ, "PYTHONPATH": SOURCE}
-    return subprocess.Popen([sys.executable, "-c", code, *words], env=environment, **streams)
-
-
-def closed_pipe():
-    reading, writing = os.pipe()
-    os.close(reading)
-    return writing
-
-
-BROKEN = {
-    "closed pipe": closed_pipe,
-    "full disk": lambda: os.open("/dev/full", os.O_WRONLY),
-    "closed": lambda: None,
-}
-
-
-@pytest.mark.parametrize("kind", BROKEN)
-def test_standard_error_that_cannot_be_written_costs_its_words_only(kind):
-    handle = BROKEN[kind]()
-    how = {"preexec_fn": lambda: os.close(2)} if handle is None else {"stderr": handle}
-    process = command(SHORT, stdout=subprocess.PIPE, text=True, **how)
-    said, _ = process.communicate(timeout=100)
-    assert process.returncode == 0, said
-    assert "best reward" in said
-    assert "calls, best" not in said  # of the progress, which must not go there instead
-
-
-@pytest.mark.parametrize("words", [["doctor"], ["run", "--help"], [*SHORT, "--json"], SHORT], ids=" ".join)
-def test_output_whose_reader_has_gone_ends_the_program_without_a_word(words):
-    process = command(words, stdout=closed_pipe(), stderr=subprocess.PIPE, text=True)
-    _, said = process.communicate(timeout=100)
-    assert process.returncode == 1
-    assert [line for line in said.splitlines() if " calls, best " not in line] == []
-
-
-def test_output_to_a_full_disk_gets_one_line():
-    full = os.open("/dev/full", os.O_WRONLY)
-    process = command(["doctor"], stdout=full, stderr=subprocess.PIPE, text=True)
-    _, said = process.communicate(timeout=100)
-    assert process.returncode == 1
-    (line,) = said.splitlines()
-    assert line.startswith("discodso: ")
-    assert line.endswith("No space left on device")
-
-
-# ---------------------------------------------------------------------------------------------- mistyped commands
 
 TABLES = {
     "one.csv": "a,y\n1,2\n",

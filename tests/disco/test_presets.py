@@ -21,7 +21,7 @@ from discodso import (
     resume,
     search,
 )
-from discodso.run.executors.kinds import Threads
+from discodso.run.executors.registry import Threads
 from discodso.run.settings import changed, parse
 from discodso.tasks.bitstring import bitstring
 

@@ -136,7 +136,7 @@ def policy(environment: str, **options: Any) -> dict[str, Any]:
 
 def restarting() -> DisCoSettings:
     """The default for trees, beginning anew when no better tree has come for 200 calls."""
-    from discodso.tasks.policies.kind import default_settings
+    from discodso.tasks.policies.policy_kind import default_settings
 
     default = default_settings(budget=800)
     return replace(default, restarts=RestartSettings(batches=10, patience=0.0, least_gain=0.005))

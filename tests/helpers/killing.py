@@ -1,4 +1,4 @@
-"""Killing runs at random moments: a helper for every task whose runs can be resumed."""
+"""Killing runs and their workers: helpers for every task whose runs can be resumed, and for executors."""
 
 from __future__ import annotations
 
@@ -60,3 +60,18 @@ def duration(start: Callable[[Path], Any], folder: Path) -> tuple[Any, float]:
     started = time.monotonic()
     result = start(folder)
     return result, time.monotonic() - started
+
+
+def pids(executor: Any) -> tuple[int, ...]:
+    """Process ids of the workers of an executor of processes."""
+    return tuple(worker.process.pid for worker in executor._team)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process runs; one that has ended, but whose parent has not looked, counts as gone."""
+    try:
+        os.kill(pid, 0)
+        status = Path(f"/proc/{pid}/stat")
+        return not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,4 +1,4 @@
-"""Plots: the numbers they show, the files they write, and what notebooks show."""
+"""Plots: the files they write, and what notebooks show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from spaces import mixed_sequence
 from discodso import DeclarationError, Design, DisCoRegressor, RandomSettings, Task, search
 from discodso.report import figures
 from discodso.run import curves
-from discodso.run.curves import Curve, Track
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.typeset import mathml
 
@@ -24,52 +23,6 @@ TASK = Task(mixed_sequence(), lambda design: -float(len(design)) + sum(v or 0 fo
 @pytest.fixture(scope="module")
 def result():
     return search(TASK, budget=500, method=RandomSettings(50))
-
-
-def test_a_track_is_a_step_function_that_ends_unless_it_is_settled():
-    track = Track(np.array([10.0, 20.0]), np.array([1.0, 3.0]))
-    asked = np.array([5.0, 10.0, 19.0, 20.0, 25.0])
-    assert track.at(asked).tolist()[1:4] == [1.0, 1.0, 3.0]
-    assert np.isnan(track.at(asked)[[0, 4]]).all()
-    assert replace(track, settled=True).at(asked)[4] == 3.0
-
-
-def test_a_curve_is_the_mean_where_all_runs_have_a_value():
-    first = Track(np.array([10.0, 20.0, 30.0]), np.array([1.0, 2.0, 3.0]))
-    second = Track(np.array([10.0, 20.0]), np.array([3.0, 4.0]))
-    curve = Curve.of("two", [first, second])
-    assert curve.calls.tolist() == [10, 20, 30]
-    assert curve.mean[:2].tolist() == [2.0, 3.0]
-    assert np.isnan(curve.mean[2])
-    assert (curve.low[0], curve.high[0]) == (1.0, 3.0)
-    assert Curve.of("one", [first]).low is None
-    assert len(Curve.of("none", [Track(np.empty(0), np.empty(0))]).calls) == 0
-
-
-def test_a_long_run_becomes_a_short_line(result):
-    rows = [replace(result.history[-1], calls=100 * n, best=float(n)) for n in range(1, 10_001)]
-    curve = Curve.of("long", [Track.of(rows)])
-    assert len(curve.calls) == curves.POINTS
-    assert (curve.calls[-1], curve.mean[-1]) == (1e6, 10_000)
-    assert len(curves.lengths(rows).calls) == curves.POINTS
-    assert len(curves.token_shares(rows).calls) <= curves.POINTS
-
-
-def test_shares_beyond_the_most_frequent_tokens_are_added_up(result):
-    use = {f"t{k}": (k / 45,) for k in range(10)}
-    lines = curves.token_shares([replace(result.history[0], tokens=use)], most=3)
-    assert lines.names == ("t9", "t8", "t7", "all others")
-    assert lines.values[:, 0].tolist() == pytest.approx([9 / 45, 8 / 45, 7 / 45, 21 / 45])
-
-
-def test_values_of_a_token_that_is_missing_in_a_batch_leave_a_gap(result):
-    rows = [
-        replace(result.history[0], tokens={"v": (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)}),
-        replace(result.history[1], tokens={"v": (0.0,)}),
-    ]
-    lines = curves.token_values(rows)["v"]
-    assert lines.values[:, 0].tolist() == [1, 2, 3, 4, 5]
-    assert np.isnan(lines.values[:, 1]).all()
 
 
 @pytest.mark.parametrize(

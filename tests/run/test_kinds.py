@@ -26,7 +26,7 @@ from discodso.run.settings import RunSettings, parse
 from discodso.run.start import start
 from discodso.tasks.bitstring_options import BitstringOptions
 from discodso.tasks.custom import CustomOptions
-from discodso.tasks.policies.options import EarlierRuns, PolicyOptions
+from discodso.tasks.policies.policy_options import EarlierRuns, PolicyOptions
 from discodso.tasks.regression.options import RegressionOptions
 from discodso.tasks.regression.problems import ProblemOptions
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from discodso import DisCoSettings, NetworkSettings, search
-from discodso.run.executors.kinds import Dask, Processes
+from discodso.run.executors.registry import Dask, Processes
 from discodso.run.loading import load_module
 from discodso.tasks.custom import load_task
 

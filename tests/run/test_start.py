@@ -31,7 +31,7 @@ from discodso.run.settings import ExecutorOptions, RunSettings, parse, read
 from discodso.run.start import settings_of, start
 from discodso.tasks.bitstring import bitstring
 from discodso.tasks.bitstring_options import BitstringOptions
-from discodso.tasks.policies.options import PolicyOptions
+from discodso.tasks.policies.policy_options import PolicyOptions
 from discodso.tasks.regression.models import FoundEquation
 
 

@@ -6,10 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from method_runs import SPACES
 from spaces import mixed_sequence, symbolic
 
-from discodso import Constraint
+from discodso import Constraint, Design, Space, Token, Tree
+from discodso.disco.sampling import sample
+from discodso.disco.uniform import UniformStepper
 from discodso.space import skeletons
+from discodso.space.constraints import DifferentLeaves
+from discodso.space.skeletons import fill, skeleton_space, units_of
 
 
 class Walked(Constraint):
@@ -42,3 +49,34 @@ def test_the_short_way_and_the_walk_agree(space, monkeypatch):
     skeletons.units_of(declared, designs)
     with pytest.raises(TypeError):
         skeletons.units_of(own, designs)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(sorted(SPACES)), st.integers(0, 10_000))
+def test_units_give_the_designs_back(where, seed):
+    space = SPACES[where]()
+    designs = sample(space, UniformStepper(space), 20, np.random.default_rng(seed)).designs
+    again, feasible = fill(space, designs, units_of(space, designs))
+    assert feasible.all()
+    assert np.allclose(again.values, designs.values, rtol=1e-9, atol=1e-12, equal_nan=True)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(sorted(SPACES)), st.integers(0, 10_000))
+def test_any_units_that_are_feasible_keep_the_bounds(where, seed):
+    space, rng = SPACES[where](), np.random.default_rng(seed)
+    bare = skeleton_space(space)
+    skeletons = sample(bare, UniformStepper(bare), 20, rng).designs
+    units = rng.choice([0.0, 1.0, 0.5, rng.random()], (*skeletons.tokens.shape, 1))
+    designs, feasible = fill(space, skeletons, units)
+    for row in np.flatnonzero(feasible).tolist():
+        assert space.violations(designs[row]) == []
+    for row in np.flatnonzero(~feasible).tolist():
+        assert space.violations(designs[row]) != []
+
+
+def test_a_space_without_values_spares_leaves_that_carried_one():
+    tokens = [Token("add", 2), Token("x"), Token("const", range=(0, 1))]
+    bare = skeleton_space(Space(tokens, Tree(3, 3), [DifferentLeaves()]))
+    assert bare.violations(Design.of("add", "const", "const")) == []
+    assert bare.violations(Design.of("add", "x", "x")) != []

@@ -245,3 +245,15 @@ def test_counts_that_are_too_large_are_left_out_and_said():
     assert "too many to look ahead" in space.describe(0)
     for design in space.sample(3):
         assert not space.violations(design)
+
+
+def test_rules_with_too_many_contexts_are_said():
+    """Thirteen functions that must not stand within themselves: above a slot is one of 2^13 sets of them."""
+    names = [f"f{n}" for n in range(13)]
+    tokens = [*(Token(name, 1) for name in names), Token("x")]
+    rules = [NoNesting(name) for name in names]
+    few, many = (Space(tokens[-count:], Tree(count, 2 * count), rules[-count + 1 :]) for count in (9, 14))
+    assert few.left_out == ()
+    assert many.left_out == tuple(rules)
+    assert "too many to look ahead" in many.describe(0)
+    assert not any(many.violations(design) for design in many.sample(20))

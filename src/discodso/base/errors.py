@@ -18,7 +18,8 @@ class DeadEndError(DiscodsoError):
 
 
 class DeadEndWarning(UserWarning):
-    """A rule of one's own left a prefix that no token may continue; its design was drawn again."""
+    """Many designs are drawn again: a rule of one's own left a prefix that no token may continue, or few designs
+    meet a condition."""
 
 
 class TrainingError(DiscodsoError):

@@ -132,7 +132,7 @@ def bench_laws(
 def _executor(kind: str, workers: int, address: str | None) -> Any:
     """Where the runs of an experiment go; to be closed."""
     from discodso.base.checks import require_integer, require_one_of
-    from discodso.run.executors.kinds import make_executor
+    from discodso.run.executors.registry import make_executor
 
     require_one_of("executor", kind, ("processes", "dask", "ray"))
     require_integer("workers", workers, 1)

@@ -14,7 +14,7 @@ from typer import Exit
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from discodso.cli.options import Watching
+    from discodso.cli.command_options import Watching
     from discodso.run.kinds import Kind, Outcome
     from discodso.run.result import Scored
     from discodso.space.design import Design

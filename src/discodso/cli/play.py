@@ -8,7 +8,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from discodso.cli.options import AsJson
+from discodso.cli.command_options import AsJson
 from discodso.cli.output import json_text
 
 
@@ -25,8 +25,8 @@ def play(
 ) -> None:
     """Play episodes with a policy, and record one."""
     from discodso.base.checks import require_integer
-    from discodso.tasks.policies.play import play as play_episode
-    from discodso.tasks.policies.play import require_format, save_film
+    from discodso.tasks.policies.films import play as play_episode
+    from discodso.tasks.policies.films import require_format, save_film
     from discodso.tasks.policies.tree_policy import TreePolicy
 
     require_integer("seed", seed, 0)

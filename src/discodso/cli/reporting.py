@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from discodso.cli.options import AsJson
+from discodso.cli.command_options import AsJson
 from discodso.cli.output import best_table, json_text, print_lines, shortened
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import Annotated, Any
 from typer import Argument, Option, Typer
 from typer.core import TyperGroup
 
-from discodso.cli.options import Search, Starting, Watching, command
+from discodso.cli.command_options import Search, Starting, Watching, command
 from discodso.cli.output import callbacks_for, leave, print_lines, show_outcome
 from discodso.run.plan import Limits, Plan
 from discodso.tasks import bitstring_options
 from discodso.tasks.bitstring_options import BitstringOptions
-from discodso.tasks.policies import options as policy_options
-from discodso.tasks.policies.options import EarlierRuns, PolicyOptions
+from discodso.tasks.policies import policy_options
+from discodso.tasks.policies.policy_options import EarlierRuns, PolicyOptions
 from discodso.tasks.regression import options as regression_options
 from discodso.tasks.regression.options import RegressionOptions
 
@@ -98,7 +98,7 @@ def policy(task: PolicyOptions, earlier: EarlierRuns, plan: Plan, search: Search
     """Find a decision tree that acts well in a Gymnasium environment, and score it on 1000 fresh seeds."""
     settings = _settings(task, plan, search)
     if earlier.start_from:
-        from discodso.tasks.policies.kind import earlier_designs
+        from discodso.tasks.policies.policy_kind import earlier_designs
 
         first = earlier_designs(earlier.start_from, settings.task, settings.preset, settings.plan.seed)
         settings = replace(settings, initial_designs=first)

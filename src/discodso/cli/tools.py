@@ -13,7 +13,7 @@ import typer
 from typer import Argument, Exit, Option
 
 from discodso.base.version import __version__
-from discodso.cli.options import AsJson
+from discodso.cli.command_options import AsJson
 from discodso.cli.output import EXIT_ERROR
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from discodso.base.checks import require_one_of
 from discodso.base.files import write_atomically
-from discodso.reproduce import bitstring, regression, trees
+from discodso.reproduce import bitstring_artefacts as bitstring
+from discodso.reproduce import regression_artefacts as regression
+from discodso.reproduce import tree_artefacts as trees
 from discodso.reproduce.jobs import Job, Record, execute_all, read_record
 from discodso.reproduce.scales import Scale
 from discodso.run.executors.dispatch import Executor

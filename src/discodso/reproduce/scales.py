@@ -14,7 +14,7 @@ from discodso.disco.method import MethodSettings
 from discodso.disco.presets import preset
 from discodso.disco.settings import LearnerSettings, NetworkSettings
 from discodso.reproduce.paper import DISCO
-from discodso.tasks.policies.kind import default_settings, paper_settings
+from discodso.tasks.policies.policy_kind import default_settings, paper_settings
 from discodso.tasks.regression.problems import problems
 
 DEFAULT = f"{DISCO}, default"

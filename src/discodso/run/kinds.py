@@ -21,7 +21,7 @@ from discodso.space.space import Space
 # The one place where kinds are registered: name, and the module whose KIND is the record.
 _MODULES = {
     "regression": "discodso.tasks.regression.kind",
-    "policy": "discodso.tasks.policies.kind",
+    "policy": "discodso.tasks.policies.policy_kind",
     "bitstring": "discodso.tasks.bitstring",
     "problem": "discodso.tasks.regression.problems",
     "custom": "discodso.tasks.custom",

@@ -11,6 +11,7 @@ that a run whose budget is raised afterwards goes the same way; a checkpoint hol
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -18,7 +19,14 @@ from typing import Any
 import numpy as np
 
 from discodso.base.arrays import Bools, Floats
-from discodso.base.errors import CheckpointError, DeadEndError, DiscodsoError, ExecutorError, TrainingError
+from discodso.base.errors import (
+    CheckpointError,
+    DeadEndError,
+    DeadEndWarning,
+    DiscodsoError,
+    ExecutorError,
+    TrainingError,
+)
 from discodso.disco.method import Method, MethodSettings, Metrics, Refining, Resumable, Searching
 from discodso.run import checkpoint
 from discodso.run.callbacks import Callbacks, RunInfo
@@ -37,6 +45,7 @@ from discodso.space.state import State, batch_arrays, batch_of
 
 _REDRAWS = 10  # times that a method is asked again for designs that were not evaluated yet
 _FRUITLESS = 100  # batches in a row without a new design after which a run ends
+_RARE = 0.05  # share of random designs that meet the conditions, below which a search is slow
 _SHOW_SECONDS = 2.0  # between two improvements that are shown in the folder before the next checkpoint
 # Ends of a search after which there is no race.
 _UNCONFIRMED = {StopReason.INTERRUPTED, StopReason.EXECUTOR, StopReason.EXHAUSTED}
@@ -110,6 +119,7 @@ class Loop:
         info = RunInfo(task.name, plan.budget, plan.seed, self.spent(pending), task.cost_unit)
         self.callbacks("start", info)
         if not resumed:
+            self._warn_if_few_are_accepted()
             self._save(pending)
         between = resumed and not len(pending.known.rewards)
         over = self._limit_reached() if between else None
@@ -121,6 +131,13 @@ class Loop:
             self._write_top(self.folder, result.to_dict(history=False))
         self.callbacks("end", result)
         return result
+
+    def _warn_if_few_are_accepted(self) -> None:
+        """Say so where conditions make a search slow: most of what is drawn is thrown away."""
+        if self.space.conditions and (share := self.space.acceptance()) < _RARE:
+            names = " and ".join(rule.name for rule in self.space.conditions)
+            why = "others are drawn again, which takes time; rules that look ahead would spare that"
+            warnings.warn(f"{share:.1%} of random designs meet {names}: {why}", DeadEndWarning, stacklevel=2)
 
     def _until_stopped(self, pending: Pending) -> tuple[StopReason, str]:
         """Batch after batch; gives why it ended."""

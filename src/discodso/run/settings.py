@@ -20,7 +20,7 @@ from discodso.disco.disco import DisCoSettings
 from discodso.disco.method import Method, MethodSettings
 from discodso.disco.presets import PRESETS, Preset
 from discodso.disco.presets import preset as named_preset
-from discodso.run.executors.kinds import KINDS as EXECUTORS
+from discodso.run.executors.registry import KINDS as EXECUTORS
 from discodso.run.folder import read_settings
 from discodso.run.kinds import Kind, kind_named, require_known
 from discodso.run.plan import Plan

@@ -17,7 +17,7 @@ from discodso.disco.presets import PRESETS, Preset
 from discodso.run import checkpoint
 from discodso.run.callbacks import Callbacks
 from discodso.run.executors.dispatch import Executor
-from discodso.run.executors.kinds import make_executor
+from discodso.run.executors.registry import make_executor
 from discodso.run.folder import SETTINGS, RunFolder, require_run_folder, require_unused
 from discodso.run.kinds import Outcome, Prepared
 from discodso.run.loop import Loop, Pending

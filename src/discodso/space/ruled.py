@@ -19,7 +19,7 @@ from discodso.space.look_ahead import LookAhead
 from discodso.space.prefix import Prefix
 from discodso.space.sequence_rules import Sum, is_known, look_ahead_of
 from discodso.space.tokens import Grammar, Library, Shape, Token, library_for
-from discodso.space.tree_rules import TreeLookAhead
+from discodso.space.tree_rules import TooLargeError, TreeLookAhead
 
 _EXPLAINED = 500_000  # states of look aheads that are made to explain a contradiction
 
@@ -124,11 +124,20 @@ class RuledSpace:
     def _look_ahead(self) -> LookAhead | TreeLookAhead | None:
         """The rules that look ahead together; None where none leads into a dead end, or where they have too many
         states."""
+        return self._foresight[0]
+
+    @cached_property
+    def _foresight(self) -> tuple[LookAhead | TreeLookAhead | None, bool]:
+        """The rules that look ahead together, and whether others do not which might lead into a dead end."""
         library, grammar, rules = self.library, self.grammar, self.constraints
         if not grammar.chain:
-            return TreeLookAhead.of(library, grammar, rules)
+            try:
+                found = TreeLookAhead.of(library, grammar, rules)
+            except TooLargeError:
+                return None, True
+            return found, found is not None
         known = any(is_known(rule, library) for rule in rules)
-        return look_ahead_of(rules, library, grammar, self._static_ends) if known else None
+        return look_ahead_of(rules, library, grammar, self._static_ends) if known else None, True
 
     @cached_property
     def _static_ends(self) -> tuple[Floats, Floats] | None:
@@ -145,7 +154,7 @@ class RuledSpace:
     def left_out(self) -> tuple[Constraint, ...]:
         """Rules that would look ahead with others, were these not too many: a design that runs into a wall because
         of them is drawn again."""
-        if self._look_ahead is None and not self.grammar.chain:
+        if not self._foresight[1]:
             return ()
         return tuple(rule for rule in self._stepwise if type(rule).__module__.startswith("discodso.space."))
 

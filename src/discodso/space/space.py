@@ -84,18 +84,9 @@ class Space(RuledSpace):
         kept: list[DesignBatch] = []
         missing, why = n, dict[str, None]()  # in order
         for _ in range(_ATTEMPTS):
-            prefix = self.start(missing)
-            stuck = np.zeros(missing, np.bool_)
-            while len(prefix):
-                closed: Bools = np.asarray(self.options(prefix).forbidden.all(axis=1))
-                stuck[prefix.rows[closed]] = True
-                if closed.any():
-                    if not why:
-                        why[self.dead_end(prefix, int(closed.argmax()))] = None
-                    prefix = prefix.keep(~closed)
-                if len(prefix):
-                    prefix = prefix.advance(*self.random_step(prefix, rng))
-            drawn = replace(prefix.batch(), origin=self).select(~stuck)
+            drawn, stuck = self._drawn(missing, rng)
+            if stuck and not why:
+                why[stuck] = None
             kept.append(drawn.select(self.accepted(drawn)))
             if len(kept[-1]) < len(drawn):
                 why[f"others do not meet {' and '.join(rule.name for rule in self.conditions)}"] = None
@@ -123,6 +114,26 @@ class Space(RuledSpace):
         except DeadEndError as error:
             drawn = [str(error)]
         return listing.describe(self, drawn)
+
+    def _drawn(self, count: int, rng: np.random.Generator) -> tuple[DesignBatch, str]:
+        """So many random designs, but for those that met a dead end, and why the first of these did."""
+        prefix, why = self.start(count), ""
+        stuck = np.zeros(count, np.bool_)
+        while len(prefix):
+            closed: Bools = np.asarray(self.options(prefix).forbidden.all(axis=1))
+            stuck[prefix.rows[closed]] = True
+            if closed.any():
+                why = why or self.dead_end(prefix, int(closed.argmax()))
+                prefix = prefix.keep(~closed)
+            if len(prefix):
+                prefix = prefix.advance(*self.random_step(prefix, rng))
+        return replace(prefix.batch(), origin=self).select(~stuck), why
+
+    def acceptance(self, n: int = 200, seed: int = 0) -> float:
+        """The share of n random designs, drawn as by `sample`, that meet all conditions (`Where`)."""
+        require_integer("n", n, 1)
+        drawn, _ = self._drawn(n, np.random.default_rng(seed))
+        return float(self.accepted(drawn).mean()) if len(drawn) else 0.0
 
     def accepted(self, designs: DesignBatch) -> Bools:
         """bool[B], which finished designs meet all conditions (`Where`)."""

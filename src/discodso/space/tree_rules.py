@@ -38,6 +38,8 @@ _MOST_CONTEXTS = 5_000
 _MOST_BITS = 100_000  # of a set
 _MOST_WORK = 1_000_000  # steps to find all sets, about a second
 _MOST_KNOWN = 100_000
+# Of a slot: its context, those of its siblings to the right, and the number of the set of what else is to come.
+_Place = tuple[int, tuple[int, ...], int]
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def tree_rule_of(rule: Constraint, library: Library) -> TreeRule | None:
     return None
 
 
-class _TooLarge(Exception):
+class TooLargeError(Exception):
     """There are more contexts, or larger tables, than are worth it."""
 
 
@@ -184,25 +186,22 @@ class TreeLookAhead:
                     children.append(numbers[below])
                 self._below[-1].append(tuple(children))
             if len(waiting) > _MOST_CONTEXTS:
-                raise _TooLarge
+                raise TooLargeError
 
     @classmethod
     def of(cls, library: Library, grammar: Grammar, rules: Sequence[Constraint]) -> TreeLookAhead | None:
-        """The look ahead of those rules that it can look at; None if none of them ever leads into a dead end, or
-        if there are too many contexts. Counts that make the tables too large are left out."""
+        """The look ahead of those rules that it can look at; None if none of them ever leads into a dead end.
+        Counts that make the tables too large are left out; TooLargeError if there are too many contexts."""
         known = [rule for rule in rules if isinstance(rule, (ChildTypes, Apart, Repeat))]
         counts = sorted((rule for rule in known if isinstance(rule, Repeat)), key=_highest)
-        try:
-            while not (found := cls(library, grammar, known))._harmless():
-                try:
-                    found._solve()
-                    return found
-                except _TooLarge:
-                    if not counts:
-                        return None
-                    known.remove(counts.pop())
-        except _TooLarge:
-            pass
+        while not (found := cls(library, grammar, known))._harmless():
+            try:
+                found._solve()
+                return found
+            except TooLargeError:
+                if not counts:
+                    raise
+                known.remove(counts.pop())
         return None
 
     def _harmless(self) -> bool:
@@ -240,7 +239,7 @@ class TreeLookAhead:
         longest = self._grammar.max_positions
         self._bits = (longest + 1) * self._size
         if self._bits > _MOST_BITS:
-            raise _TooLarge
+            raise TooLargeError
         tops = [top for *_, top in self._families]
         self._valid = self._block([range(top + 1) for top in tops], range(longest + 1))
         # With a lower limit only, what is above the highest count of a family counts as that, and more are better;
@@ -274,8 +273,13 @@ class TreeLookAhead:
                         if found != self._sets[context].get(k, 0):
                             self._sets[context][k], changed = found, True
         self.states, self._work = int(self._work) + 1, -math.inf
-        self._places: dict[Any, Any] = {(): (0, (), 1)}
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin anew with what is remembered of prefixes."""
         self._known: dict[Any, Any] = {}
+        self._vectors, self._number_of = [1], {1: 0}  # sets of what is still to come, and where each stands
+        self._places: dict[Any, _Place | None] = {(): (0, (), 0)}
 
     def _block(self, digits: Sequence[range], sizes: range) -> int:
         """The set of all vectors with such counts and sizes."""
@@ -307,7 +311,7 @@ class TreeLookAhead:
             first, second = second, first
         self._work += first.bit_count() * (1 + self._bits // 1000)
         if self._work > _MOST_WORK:
-            raise _TooLarge
+            raise TooLargeError
         for at in _places(first):
             found |= second << at
         return self._tidy(found)
@@ -341,38 +345,48 @@ class TreeLookAhead:
             count = prefix.counts[:, np.array(family)].sum(axis=1)
             used, broken = used + np.minimum(count, top) * stride, broken | (count > most)
         allowed = np.ones((len(prefix), len(self._library)), np.bool_)
-        if len(self._known) > _MOST_KNOWN:
-            self._places, self._known = {(): (0, (), 1)}, {}
+        if len(self._known) > _MOST_KNOWN or len(self._places) > _MOST_KNOWN:
+            self._forget()
         for row in np.flatnonzero(~broken).tolist():
             depth, sibling = int(prefix.depth[row]), self._group[prefix.sibling[row]]
             path = tuple(zip(above[row, :depth].tolist(), numbers[row, :depth].tolist(), strict=True))
-            key = path, sibling, int(used[row])
-            if key not in self._known:
-                self._known[key] = self._options(*key)
-            allowed[row] = self._known[key]
+            # Where the path breaks a rule all is allowed: that rule is named by itself.
+            if (place := self._place(path)) is not None:
+                key = place, sibling, int(used[row])
+                if key not in self._known:
+                    self._known[key] = self._options(*key)
+                allowed[row] = self._known[key]
         return ~allowed
 
-    def _place(self, path: tuple[tuple[int, int], ...]) -> tuple[int, tuple[int, ...], int] | None:
-        """For a slot below a path of tokens and which of their children comes next: its context, those of its
-        siblings to the right, and vectors of what else is still to come. None if the path breaks a rule."""
+    def _place(self, path: tuple[tuple[int, int], ...]) -> _Place | None:
+        """For a slot below a path of tokens and which of their children comes next; None if the path breaks a
+        rule. Many paths lead to one place."""
         if path not in self._places:
             token, child = path[-1]
             parent, found = self._place(path[:-1]), None
             if parent is not None and self._may[parent[0]][token]:
                 contexts = self._below[parent[0]][token]
-                rest = self._sum(parent[2], self._rest(parent[1], token))
-                found = contexts[child], contexts[child + 1 :], rest
+                found = contexts[child], contexts[child + 1 :], self._joined(parent[2], parent[1], token)
             self._places[path] = found
-        place: tuple[int, tuple[int, ...], int] | None = self._places[path]
-        return place
+        return self._places[path]
 
-    def _options(self, path: tuple[tuple[int, int], ...], sibling: int, used: int) -> list[bool]:
-        """bool[K], what may stand in a slot; all where the path breaks a rule, which is named by itself."""
-        if (place := self._place(path)) is None:
-            return [True] * len(self._kind)
+    def _joined(self, rest: int, contexts: tuple[int, ...], sibling: int) -> int:
+        """The number of a set together with neighbouring slots, given the token to their left."""
+        key = rest, contexts, self._group[sibling]
+        if key not in self._known:
+            found = self._sum(self._vectors[rest], self._rest(contexts, sibling))
+            if found not in self._number_of:
+                self._number_of[found] = len(self._vectors)
+                self._vectors.append(found)
+            self._known[key] = self._number_of[found]
+        number: int = self._known[key]
+        return number
+
+    def _options(self, place: _Place, sibling: int, used: int) -> list[bool]:
+        """bool[K], what may stand in a slot."""
         context, siblings, rest = place
         wanted = 0  # what the slot and its siblings may be together
-        for at in _places(self._tidy(rest << used)):
+        for at in _places(self._tidy(self._vectors[rest] << used)):
             wanted |= self._final >> at  # where a digit would fall below 0 it borrows, and is too high then
         wanted &= self._valid
         good = {
@@ -438,18 +452,17 @@ def tree_tables(library: Library, grammar: Grammar, rules: Sequence[Constraint])
     try:
         known = all(isinstance(rule, (ChildTypes, Apart, Repeat)) for rule in rules)
         return TreeLookAhead(library, grammar, rules) if known else None
-    except _TooLarge:
+    except TooLargeError:
         return None
 
 
 def _places(vectors: int) -> Iterator[int]:
-    """The bits of a set."""
-    at = -1
-    while vectors:
-        step = (vectors & -vectors).bit_length()
-        at += step
+    """The bits of a set; a search in its digits is far quicker than shifting a long integer."""
+    digits = bin(vectors)[:1:-1]
+    at = digits.find("1")
+    while at >= 0:
         yield at
-        vectors >>= step
+        at = digits.find("1", at + 1)
 
 
 def _highest(rule: Repeat) -> int:

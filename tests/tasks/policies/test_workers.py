@@ -17,6 +17,8 @@ import gymnasium
 import numpy as np
 import pytest
 from environments import Trouble, Walk, registered
+from killing import is_running
+from killing import pids as worker_pids
 from trees import decision, plain_return, random_tree, tree
 
 from discodso.base.errors import EvaluationError, ExecutorError
@@ -59,18 +61,6 @@ def all_pairs(trees, seeds):
 def plain_returns(environment, trees, seeds):
     env = gymnasium.make(environment.id, disable_env_checker=True)
     return np.array([plain_return(env, policy.to_dict(), seed) for policy in trees for seed in seeds])
-
-
-def is_running(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    status = Path(f"/proc/{pid}/stat")
-    try:  # a process that has ended, but whose parent has not looked, counts as gone
-        return not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def wait_until(condition, seconds=15.0):
@@ -148,7 +138,7 @@ def test_workers_that_cannot_be_forked_are_started_anew(monkeypatch):
     policy, environment = tree(decision(1, 0.0, 0, 2)), Environment("MountainCar-v0")
     with WorkerPool(environment, 1, 200) as pool:
         returns, _ = pool.returns(*all_pairs([policy], range(3)))
-        pids = pool.processes.pids
+        pids = worker_pids(pool.processes)
     assert returns.tolist() == policy.evaluate("MountainCar-v0", range(3)).tolist()
     assert not any(map(is_running, pids))
 
@@ -160,17 +150,17 @@ def test_a_worker_killed_between_calls_is_replaced(trouble):
     environment = trouble()
     question, expected = all_pairs(TREES, range(20)), plain_returns(environment, TREES, range(20))
     with WorkerPool(environment, 2, 100) as pool:
-        before = pool.processes.pids
+        before = worker_pids(pool.processes)
         for victims in (before[:1], None):
-            for pid in pool.processes.pids if victims is None else victims:
+            for pid in worker_pids(pool.processes) if victims is None else victims:
                 os.kill(pid, signal.SIGKILL)
                 assert wait_until(lambda pid=pid: not is_running(pid))
             returns, reasons = pool.returns(*question)
             assert returns.tolist() == expected.tolist()
             assert reasons == {}
         assert pool.processes.replaced == 3
-        assert len(pool.processes.pids) == 2
-        assert not set(before) & set(pool.processes.pids)
+        assert len(worker_pids(pool.processes)) == 2
+        assert not set(before) & set(worker_pids(pool.processes))
 
 
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGTERM])
@@ -178,7 +168,7 @@ def test_workers_killed_while_they_work_are_replaced_and_nothing_changes(trouble
     environment = trouble(pause=0.002, marks=str(tmp_path))
     question, found = all_pairs(TREES, range(8)), []
     with WorkerPool(environment, 2, 100) as pool:
-        first = pool.processes.pids
+        first = worker_pids(pool.processes)
         thread = threading.Thread(target=lambda: found.append(pool.returns(*question)))
         thread.start()
         assert wait_until(lambda: len(list(tmp_path.iterdir())) >= 4)
@@ -263,19 +253,19 @@ def test_infinite_observations_are_numbers(trouble):
 
 def test_nothing_is_left_after_closing_once_or_twice(trouble):
     with WorkerPool(trouble(), 3, 100) as pool:
-        pids = pool.processes.pids
+        pids = worker_pids(pool.processes)
         assert len(set(pids)) == 3
         assert all(map(is_running, pids))
         os.kill(pids[1], signal.SIGKILL)
     assert not any(map(is_running, pids))
-    assert pool.processes.pids == ()
+    assert worker_pids(pool.processes) == ()
     pool.processes.close()
     assert not multiprocessing.active_children()
 
 
 def test_a_worker_that_ignores_the_polite_signal_is_ended_too(trouble):
     with WorkerPool(trouble(), 1, 100) as pool:
-        (pid,) = pool.processes.pids
+        (pid,) = worker_pids(pool.processes)
         os.kill(pid, signal.SIGSTOP)
     assert not is_running(pid)
 
@@ -312,7 +302,7 @@ def test_an_interrupt_while_waiting_leaves_no_process_and_no_old_answers(monkeyp
         return real(connections, timeout)
 
     with WorkerPool(environment, 2, 100) as pool:
-        pids = set(pool.processes.pids)
+        pids = set(worker_pids(pool.processes))
         with monkeypatch.context() as patched:
             patched.setattr(multiprocessing.connection, "wait", interrupted)
             with pytest.raises(KeyboardInterrupt):
@@ -321,7 +311,7 @@ def test_an_interrupt_while_waiting_leaves_no_process_and_no_old_answers(monkeyp
         returns, reasons = pool.returns(*all_pairs(TREES, range(8, 12)))
         assert returns.tolist() == expected.tolist()
         assert reasons == {}
-        pids |= set(pool.processes.pids)
+        pids |= set(worker_pids(pool.processes))
     assert not any(map(is_running, pids))
 
 
@@ -353,7 +343,7 @@ def test_an_error_inside_the_context_ends_the_workers(trouble):
     def fail():
         nonlocal pids
         with open_runner(environment, 2) as pool:
-            pids = pool.processes.pids
+            pids = worker_pids(pool.processes)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -366,9 +356,9 @@ PROGRAM = """
 import os, signal, sys
 import numpy as np
 from environments import Trouble, registered
+from killing import pids as worker_pids
 from trees import tree
-from discodso.tasks.policies.tree import Forest
-from discodso.tasks.policies.tree import Environment
+from discodso.tasks.policies.tree import Environment, Forest
 from discodso.tasks.policies.workers import WorkerPool
 
 def ask(pool, count):
@@ -377,9 +367,9 @@ def ask(pool, count):
 with registered("Trouble-v0", Trouble, kwargs={"pause": 0.005}):
     what = (Environment("Trouble-v0"), 2, 100)
     with WorkerPool(*what) as first, WorkerPool(*what) as pool:
-        os.kill(first.processes.pids[0], signal.SIGKILL)  # its successor inherits the pipes of both pools
+        os.kill(worker_pids(first.processes)[0], signal.SIGKILL)  # its successor inherits the pipes of both pools
         ask(first, 2)
-        print(*first.processes.pids, *pool.processes.pids, flush=True)
+        print(*worker_pids(first.processes), *worker_pids(pool.processes), flush=True)
         if "busy" in sys.argv:
             ask(pool, 1000)
         else:

@@ -28,7 +28,7 @@ from discodso import (
 )
 from discodso.baselines.random_search import RandomSettings
 from discodso.disco.settings import ArchiveSettings, RestartSettings, TaskRefinementSettings
-from discodso.run.executors.kinds import make_executor
+from discodso.run.executors.registry import make_executor
 from discodso.run.task import Refined
 from discodso.tasks.regression.evaluator import Program, jacobian
 from discodso.tasks.regression.expression import Expression

@@ -104,12 +104,6 @@ class Processes(Closing):
         self._ringer.setblocking(False)
         self._rung = False
 
-    @property
-    def pids(self) -> tuple[int, ...]:
-        """Process ids of the workers."""
-        with self._lock:
-            return tuple(worker.process.pid for worker in self._team)
-
     def start(self) -> None:
         """Start all workers now, not with the first job."""
         with self._lock:

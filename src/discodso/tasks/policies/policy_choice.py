@@ -211,17 +211,20 @@ def trim(policy: TreePolicy, runner: Runner, few: Ints, many: Ints, more: Ints) 
     nodes that are never visited go, and those that earn nothing. All steps together are held to the tree at the
     beginning, so that small losses do not add up.
 
-    All cuts are compared on the few seeds, and the best of them must hold on the many. Where all episodes end
-    alike, as those of perfect policies do, there is no error to go by: they must end so on more seeds, too.
+    All cuts are compared on the few seeds; the best of them, then all that change no return there, must hold
+    on the many. Where all episodes end alike, as those of perfect policies do, there is no error to go by:
+    they must end so on more seeds, too.
     """
     policy = policy.pruned()
     base, spent = paired_returns([policy], runner, many)[0], len(many)
     perfect = len(set(base.tolist())) == 1
     while cuts := policy.cuts():
-        screened = _means(paired_returns(cuts, runner, few))
-        spent += len(cuts) * len(few)
+        current, *changed = paired_returns([policy, *cuts], runner, few)
+        spent += (1 + len(cuts)) * len(few)
+        screened = _means(np.array(changed))
         order = sorted(range(len(cuts)), key=lambda row: (-screened[row], len(cuts[row])))
-        for row in order[:_TRIED]:
+        idle = [row for row in order[_TRIED:] if np.array_equal(changed[row], current)]
+        for row in [*order[:_TRIED], *idle]:
             spent += len(many)
             fall = base - paired_returns([cuts[row]], runner, many)[0]
             holds = fall.mean() <= fall.std(ddof=1) / math.sqrt(len(fall))  # never with NaN

@@ -15,7 +15,7 @@ from discodso.space.tokens import Tree
 from discodso.tasks.policies.environments import Interface, as_environment, describe
 from discodso.tasks.policies.episodes import Runner, open_runner
 from discodso.tasks.policies.objective import TreeObjective
-from discodso.tasks.policies.options import EPISODES, MAX_NODES, RESOLUTION, PolicyOptions
+from discodso.tasks.policies.policy_options import EPISODES, MAX_NODES, RESOLUTION, PolicyOptions
 from discodso.tasks.policies.racing import Racing
 from discodso.tasks.policies.splits import TreeSpace, Vocabulary
 

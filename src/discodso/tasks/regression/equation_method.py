@@ -23,7 +23,7 @@ from discodso.tasks.regression.expression_space import Fit, RegressionSpace
 from discodso.tasks.regression.operators import OPERATORS
 
 NEEDED = ("add", "mul", "div", CONST)  # tokens that results are written with, whatever the library
-_MOST_ROWS = 256  # that the search looks at
+_MOST_ROWS, _EXTREME_ROWS = 1000, 100  # that the search looks at, and how many of these are the farthest out
 _STEP = 5000  # calls between two looks at clocks and limits
 _MODERATE = (1e-2, 1e2)  # inputs of this size are not rescaled
 _NAMES = {operator.code: name for name, operator in OPERATORS.items()}
@@ -65,15 +65,15 @@ class EquationMethod:
             settings.fit,
             seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed),
         )
-        rows = min(fit.columns.shape[1], _MOST_ROWS)  # the data come in random order
-        columns = np.ascontiguousarray(fit.columns[:, :rows])
+        rows, weights = _sample(fit.target, fit.weights)
+        columns = np.ascontiguousarray(fit.columns[:, rows])
         self.scale = _scales(fit.columns)
         self.target_scale = _power_of_ten(float(np.sqrt(fit.weights @ np.square(fit.target))))
         self.literals, names = _library(settings.description)
         self.setting: Setting = make_setting(
             columns / self.scale[:, None],
-            fit.target[:rows] / self.target_scale,
-            fit.weights[:rows],
+            fit.target[rows] / self.target_scale,
+            weights,
             names,
             [value for _, value in self.literals],
             settings,
@@ -267,6 +267,22 @@ def with_needed(description: RegressionSpace) -> RegressionSpace:
 def _library(description: RegressionSpace) -> tuple[list[tuple[str, float]], list[str]]:
     literals = [(name, literal_value(name) or 0.0) for name in description.numbers if name != CONST]
     return literals, [operator.name for operator in description.operators]
+
+
+def _sample(target: Floats, weights: Floats) -> tuple[Ints, Floats]:
+    """Rows for the search and their weights: all, or those farthest from the mean and some of the others.
+
+    The data come in random order. Squared errors are mostly those of the rows far out, so that none of them is left
+    to chance; the others stand for all that are like them.
+    """
+    count = len(target)
+    if count <= _MOST_ROWS:
+        return np.arange(count), weights
+    order = np.argsort(-np.abs(target - weights @ target), kind="stable")
+    far, near = order[:_EXTREME_ROWS], np.sort(order[_EXTREME_ROWS:])[: _MOST_ROWS - _EXTREME_ROWS]
+    rest = 1.0 - weights[far].sum()
+    share = weights[near] * (rest / weights[near].sum())
+    return np.concatenate((far, near)), np.concatenate((weights[far], share))
 
 
 def _scales(columns: Floats) -> Floats:

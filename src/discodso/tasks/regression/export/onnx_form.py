@@ -14,7 +14,10 @@ from discodso.tasks.regression.export.text_form import text
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.operators import Operator
 
-_NODES = {name: name.capitalize() for name in "add sub mul div pow neg abs sin cos tan tanh asin acos atan exp log sqrt".split()}
+_NODES = {
+    name: name.capitalize()
+    for name in "add sub mul div pow neg abs sin cos tan tanh asin acos atan exp log sqrt".split()
+}
 _NODES["inv"] = "Reciprocal"
 
 

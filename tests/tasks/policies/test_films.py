@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from discodso import TreePolicy
 from discodso.base.errors import DeclarationError
 from discodso.cli.main import app, main
-from discodso.tasks.policies.play import play, save_film
+from discodso.tasks.policies.films import play, save_film
 from discodso.tasks.policies.tree import Environment
 
 runner = CliRunner()

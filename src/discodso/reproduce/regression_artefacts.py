@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 from discodso.disco.method import MethodSettings
-from discodso.reproduce.figures import draw_bars, draw_lengths
 from discodso.reproduce.jobs import Job, Record, jobs_of
 from discodso.reproduce.paper import (
     ARCHITECTURES,
@@ -18,6 +17,7 @@ from discodso.reproduce.paper import (
     REGRESSION,
     REGRESSION_GAPS,
 )
+from discodso.reproduce.paper_figures import draw_bars, draw_lengths
 from discodso.reproduce.regression_runs import evaluation_reward
 from discodso.reproduce.scales import Scale
 from discodso.reproduce.tables import Entry, compared, deviation, gap, mean, write_rows, write_table

@@ -9,7 +9,7 @@ from discodso.base.checks import require_one_of
 from discodso.run.executors.dask_cluster import Dask
 from discodso.run.executors.processes import Processes
 from discodso.run.executors.ray_cluster import Ray
-from discodso.run.executors.threads import Threads
+from discodso.run.executors.thread_pool import Threads
 
 __all__ = ["KINDS", "Dask", "Processes", "Ray", "Threads", "make_executor"]
 

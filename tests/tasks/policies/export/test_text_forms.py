@@ -12,61 +12,19 @@ import sys
 import numpy as np
 import pytest
 from control_trees import chain, complete_tree, random_tree
+from exported import named, observations, seeds, stump
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import actions
 
-from discodso.base.errors import DeclarationError
 from discodso.tasks.policies import export
-from discodso.tasks.policies.splits import Split, comparisons
 from discodso.tasks.policies.tree_policy import TreePolicy
-
-NASTY = (
-    "a\nraise SystemExit",
-    "b */ #error",
-    "c \\",
-    "??/",
-    "coding: utf-16",
-    'q" -> x; "',
-    "\u2028\x85\r\x00",
-    "/*/ \ud800 \u202e x",
-    "&lt; \\N <b>",
-    "",
-)
-seeds = st.integers(0, 2**32 - 1)
-
-
-def named(policy: TreePolicy, names=NASTY) -> TreePolicy:
-    return policy.with_names(None, names, [(action, names[action % len(names)]) for action in range(30)])
-
-
-def observations(policy: TreePolicy, rng: np.random.Generator, rows: int = 60, kind=np.float64) -> np.ndarray:
-    """Rows of numbers on, just below and just above the thresholds, special values, and others."""
-    width = policy.width or 1
-    limits = [np.finfo(kind).max, -np.finfo(kind).max, np.finfo(kind).smallest_subnormal]
-    special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, *limits, *rng.normal(size=9)], kind)
-    with np.errstate(all="ignore"):
-        near = np.array([split.threshold if split else 0.0 for split, _ in policy.nodes]).astype(kind)
-        pool = np.concatenate((near, *(np.nextafter(near, kind(end)) for end in (-np.inf, np.inf)), special))
-    x = rng.choice(pool, size=(rows, width))
-    # Some have the very thresholds in their own columns, so that deep nodes are met on their edges too.
-    for node, (split, _) in enumerate(policy.nodes):
-        if split:
-            x[rng.integers(rows, size=rows // 8), split.feature] = near[node]
-    return x
 
 
 def python_function(source: str):
     scope: dict = {}
     exec(compile(source, "exported", "exec"), scope)  # our own text
     return scope["act"]
-
-
-def stump(threshold: float, left: int, right: int) -> TreePolicy:
-    return TreePolicy(((Split(0, threshold), 2), (None, left), (None, right)))
-
-
-# ------------------------------------------------------------------------------------------------ Python
 
 
 @settings(max_examples=60)
@@ -118,9 +76,6 @@ def test_the_source_as_a_file_is_read_as_utf8(tmp_path):
     assert done.stdout.split() == ["0", "1"], done.stderr
 
 
-# ------------------------------------------------------------------------------------------------ C
-
-
 def run_c(policies, folder, inputs):
     """The actions of exported C functions, compiled with all warnings as errors."""
     sources = [export.to_c(policy).replace("int act(", f"int act{i}(") for i, policy in enumerate(policies)]
@@ -164,9 +119,6 @@ def test_thresholds_in_c_are_exact():
     assert [float.fromhex(text) for text in written] == wanted
 
 
-# ------------------------------------------------------------------------------------------------ text and graphs
-
-
 def test_text_reads_like_the_tree():
     tree = {"feature": 1, "threshold": 0.05, "left": {"action": 0}, "right": {"action": 1}}
     tree = {"feature": 0, "threshold": -2.0, "left": tree, "right": {"action": 2}}
@@ -190,18 +142,6 @@ def test_no_name_adds_a_line(seed, decisions):
     for make in (export.to_text, export.to_python, export.to_c, export.to_dot):
         assert len(make(named(policy)).splitlines()) == len(make(policy).splitlines())
         make(named(policy)).encode("utf-8")
-
-
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=6), st.integers(2, 6))
-def test_rounded_thresholds_differ_if_the_thresholds_do_and_are_close(values, digits):
-    thresholds = [*values, *(np.nextafter(v, 2 * v + 1) for v in values[:2])]
-    texts = comparisons(tuple((Split(0, float(threshold)), 2) for threshold in thresholds), digits)
-    shown = [text.removeprefix("< ") for text in texts]
-    for a, text in zip(thresholds, shown, strict=True):
-        assert float(text) == pytest.approx(a, rel=0.51 * 10.0 ** (1 - digits))
-        assert text != "-0"
-        for b, other in zip(thresholds, shown, strict=True):
-            assert (a == b) == (text == other)
 
 
 NODE = re.compile(r'    n(\d+) \[label="((?:[^"\\]|\\.)*)"(?:, style=rounded)?\];')
@@ -242,61 +182,6 @@ def test_json_is_what_is_saved(tmp_path):
     assert policy.export("json") == (tmp_path / "tree.json").read_text()
     again = TreePolicy.from_dict(json.loads(policy.export("json")))
     assert (again, again.feature_names) == (policy, ("a", "b"))
-
-
-# ------------------------------------------------------------------------------------------------ ONNX
-
-
-def onnx_actions(policy, x):
-    runtime = pytest.importorskip("onnxruntime")
-    session = runtime.InferenceSession(export.to_onnx(policy), providers=["CPUExecutionProvider"])
-    (found,) = session.run(None, {"observations": x})
-    assert found.dtype == np.int64
-    return found
-
-
-@settings(max_examples=60)
-@given(seeds, st.integers(0, 30))
-def test_onnx_acts_like_the_tree_on_every_float32(seed, decisions):
-    pytest.importorskip("onnx")
-    rng = np.random.default_rng(seed)
-    policy = random_tree(rng, decisions, features=10, actions=30)
-    for rows in (1, 3, 200):
-        x = observations(policy, rng, rows, np.float32)
-        assert np.array_equal(onnx_actions(policy, x), actions(policy, x))
-
-
-@pytest.mark.parametrize(
-    "threshold", [0.1, -0.1, 0.5, 0.0, -0.0, 1e-50, -1e-50, 1e300, -1e300, 3.4028235e38, 16777217.0, 1e-40]
-)
-def test_onnx_at_the_edges_of_float32(threshold):
-    pytest.importorskip("onnx")
-    policy = stump(threshold, 2**31 - 1, 7)
-    x = np.concatenate([observations(policy, np.random.default_rng(i), 100, np.float32) for i in range(3)])
-    assert np.array_equal(onnx_actions(policy, x), actions(policy, x))
-
-
-def test_onnx_has_names_and_the_width_of_an_observation():
-    onnx = pytest.importorskip("onnx")
-    policy = named(complete_tree(2), ("first \ud800", "second", "third", "fourth", "unused"))
-    model = onnx.load_from_string(export.to_onnx(policy))
-    notes = {note.key: json.loads(note.value) for note in model.metadata_props}
-    assert notes["feature_names"] == list(policy.feature_names)
-    assert notes["action_names"]["1"] == "second"
-    assert model.graph.input[0].type.tensor_type.shape.dim[1].dim_value == 5
-    assert export.to_onnx(policy) == export.to_onnx(policy)
-
-
-def test_onnx_with_no_decision():
-    pytest.importorskip("onnx")
-    x = np.full((4, 3), np.nan, np.float32)
-    assert onnx_actions(TreePolicy(((None, 9),)), x).tolist() == [9] * 4
-
-
-def test_without_onnx_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(DeclarationError, match=re.escape("pip install discodso[onnx]")):
-        export.to_onnx(chain(2))
 
 
 def test_every_format_is_registered():

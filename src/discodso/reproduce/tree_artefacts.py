@@ -16,16 +16,16 @@ from discodso.base.statistics import standard_error
 from discodso.disco.sampling import sample
 from discodso.disco.uniform import UniformStepper
 from discodso.reproduce import paper
-from discodso.reproduce.figures import curve, draw_curves, write_curves
 from discodso.reproduce.jobs import Job, Record, best_rewards, jobs_of, records_of, slug
 from discodso.reproduce.paper import DISCO, ENVIRONMENTS, QUOTED_TREES
+from discodso.reproduce.paper_figures import curve, draw_curves, write_curves
 from discodso.reproduce.scales import Scale
 from discodso.reproduce.tables import Entry, compared, error, gap, write_table
 from discodso.run.evaluation import child_seeds
 from discodso.tasks.policies.environments import as_environment, describe
 from discodso.tasks.policies.episodes import returns_of
 from discodso.tasks.policies.objective import TreeObjective
-from discodso.tasks.policies.options import PolicyOptions
+from discodso.tasks.policies.policy_options import PolicyOptions
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import open_tree_task, validation_seeds
 

@@ -14,7 +14,7 @@ from killing import comparable
 from spaces import valued_sequence
 
 from discodso import DisCoSettings, ExecutorError, NetworkSettings, StopReason, Task, search
-from discodso.run.executors.kinds import Dask, Processes, Threads
+from discodso.run.executors.registry import Dask, Processes, Threads
 
 METHOD = DisCoSettings(batch_size=40, network=NetworkSettings(units=8))
 

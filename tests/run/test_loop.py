@@ -11,6 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from killing import comparable
+from near_task import METHOD, NEAR, count_a, near
 from spaces import decision_tree, roomy_fixed, small_fixed, symbolic, valued_sequence
 
 from discodso import (
@@ -37,29 +39,6 @@ from discodso import (
 )
 from discodso.baselines.random_search import RandomSettings
 from discodso.disco.settings import LearnerSettings, RestartSettings
-
-METHOD = DisCoSettings(batch_size=50, network=NetworkSettings(units=8))
-
-
-def count_a(design: Design) -> float:
-    return float(design.tokens.count("a"))
-
-
-def near(design: Design) -> float:
-    """Best at two values of 0.7."""
-    return -sum(1.0 if v is None else (v - 0.7) ** 2 for v in design.values)
-
-
-NEAR = Task(valued_sequence(), near)
-
-
-def comparable(result):
-    """All of a result but the clock."""
-    data = result.to_dict()
-    data.pop("seconds")
-    for row in data["history"]:
-        row.pop("seconds")
-    return data
 
 
 def test_the_budget_is_spent_exactly_and_counted_exactly():
@@ -180,12 +159,25 @@ def test_a_condition_that_few_designs_meet_does_not_end_a_search(seed):
     space = Space(
         [Token("a", k=Integer(0, 99)), Token("b", x=Real(0, 1))], OpenSequence(1, 3), [StartsWith("a"), rare]
     )
-    result = search(
-        Task(space, lambda design: len(design) - abs(design[-1].get("x", 0) - 0.3)), budget=60, seed=seed
-    )
+    task = Task(space, lambda design: len(design) - abs(design[-1].get("x", 0) - 0.3))
+    with pytest.warns(DeadEndWarning) as warned:
+        result = search(task, budget=60, seed=seed)
     assert result.calls == 60
     assert result.stop is StopReason.BUDGET
     assert not any(space.violations(ranked.design) for ranked in result.top)
+    (told,) = [str(one.message) for one in warned if one.category is DeadEndWarning]
+    assert told.startswith(
+        f"{space.acceptance():.1%} of random designs meet Where(rare): others are drawn again"
+    )
+    assert 0.0 < space.acceptance(5000) < 0.02
+
+
+def test_a_condition_that_many_designs_meet_is_not_warned_of(recwarn):
+    often = Where(lambda design: design.tokens[0] == "a")
+    space = Space([Token("a"), Token("b")], FixedSequence(6), [often])
+    assert 0.4 < space.acceptance(1000) < 0.6
+    search(Task(space, count_a), budget=30)
+    assert not [one for one in recwarn if one.category is DeadEndWarning]
 
 
 def test_a_condition_that_no_design_meets_is_named():
@@ -230,26 +222,6 @@ def test_initial_designs_are_evaluated_first_and_counted():
     assert search(task, budget=1, initial_designs=start, method=METHOD).calls == 1
     with pytest.raises(InvalidDesignError, match="Repeat"):
         search(task, budget=1, initial_designs=[*start, Design.of("b", "b", "b", "b")], method=METHOD)
-
-
-def test_top_designs_are_distinct_and_sorted():
-    result = search(Task(roomy_fixed(), count_a), budget=400, top=7, method=METHOD)
-    assert len(result.top) == 7
-    assert len({s.design for s in result.top}) == 7
-    rewards = [s.reward for s in result.top]
-    assert rewards == sorted(rewards, reverse=True)
-    assert result.best == result.top[0]
-
-
-def test_top_designs_match_a_full_sort_of_everything_evaluated():
-    rng = np.random.default_rng(0)
-    table = {}
-
-    def objective(design):
-        return table.setdefault(design, float(rng.integers(0, 40)))
-
-    result = search(Task(roomy_fixed(), objective), budget=300, top=15, method=METHOD)
-    assert [s.reward for s in result.top] == sorted(table.values(), reverse=True)[:15]
 
 
 def test_the_history_has_what_the_search_saw():
@@ -336,27 +308,6 @@ def test_bad_arguments_name_their_key(bad, word):
 def test_ordinary_mistakes_get_one_line(do, words):
     with pytest.raises(DeclarationError, match=words):
         do()
-
-
-def test_a_result_says_what_it_is_and_its_designs_load_back():
-    result = search(NEAR, budget=60, method=METHOD)
-    assert repr(result).startswith("<Result: best ")
-    assert Design.from_dict(result.to_dict()["best"]["design"]) == result.best.design
-
-
-@pytest.mark.parametrize(
-    ("declare", "word"),
-    [
-        (lambda: Task(valued_sequence(), near, worst_reward="x"), "worst_reward"),
-        (lambda: Task("space", near), "space"),
-        (lambda: Task(valued_sequence()), "objective"),
-        (lambda: Task(valued_sequence(), 3), "functions"),
-        (lambda: Task(valued_sequence(), near, worst_reward=math.nan), "worst_reward"),
-    ],
-)
-def test_bad_tasks_are_refused(declare, word):
-    with pytest.raises(DeclarationError, match=word):
-        declare()
 
 
 def test_a_history_row_is_given_to_the_callback_after_every_batch():

@@ -10,9 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from discodso.reproduce.figures import curve, draw_curves, draw_functions, write_curves
 from discodso.reproduce.jobs import Job, Record, best_rewards, jobs_of, records_of
 from discodso.reproduce.paper import BITSTRING_CASES, BITSTRING_GAPS, DISCO
+from discodso.reproduce.paper_figures import curve, draw_curves, draw_functions, write_curves
 from discodso.reproduce.scales import Scale
 from discodso.reproduce.tables import compared, error, gap, mean, write_rows, write_table
 from discodso.tasks.bitstring import f1, f2

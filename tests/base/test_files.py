@@ -1,0 +1,66 @@
+"""Files that are whole or not there, and JSON that anyone may have edited."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from discodso import FileError
+from discodso.base.files import Closing, file_errors, json_numbers, read_object, write_atomically
+
+
+def test_a_file_is_written_whole_with_its_folders(tmp_path):
+    path = tmp_path / "a" / "b.txt"
+    write_atomically(path, "größer\n")
+    assert path.read_bytes() == "größer\n".encode()
+    write_atomically(path, b"\x00\xff")
+    assert path.read_bytes() == b"\x00\xff"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "kept.txt"
+    path.write_text("old")
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(FileError, match=r"cannot write .*kept\.txt: No space left on device"):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_errors_of_the_system_are_told_once():
+    with pytest.raises(FileError, match="cannot read x: No such file"), file_errors("cannot read x"):
+        Path("/nowhere/at/all").read_text()
+    with pytest.raises(FileError, match=r"^inner$"), file_errors("outer"):
+        raise FileError("inner")
+
+
+@pytest.mark.parametrize("content", [b"", b"[1]", b"{", b"\xff{}", b"3", b"[" * 100_000])
+def test_what_is_no_object_is_none(tmp_path, content):
+    path = tmp_path / "x.json"
+    path.write_bytes(content)
+    assert read_object(path) is None
+    assert read_object(tmp_path / "missing.json") is None
+
+
+def test_numbers_that_do_not_fit_are_null():
+    text = '{"a": NaN, "b": -Infinity, "c": 1e999, "d": 12345678901234567890, "e": 1.5, "f": -7}'
+    assert json_numbers(text) == {"a": None, "b": None, "c": None, "d": None, "e": 1.5, "f": -7}
+
+
+def test_what_is_held_is_let_go_at_the_end_of_a_block():
+    class Held(Closing):
+        closed = False
+
+        def close(self):
+            self.closed = True
+
+    with pytest.raises(KeyError), Held() as held:
+        raise KeyError
+    assert held.closed

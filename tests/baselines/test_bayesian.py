@@ -1,0 +1,36 @@
+"""Bayesian optimisation: its frame, and what few calls bring."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from method_runs import SPACES
+
+from discodso import search
+from discodso.baselines.bayesian import BOSettings, Frame
+from discodso.baselines.random_search import RandomSettings
+from discodso.tasks.bitstring import bitstring
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(["bits", "tree", "open"]), st.integers(0, 10_000))
+def test_points_of_a_frame_are_designs_and_back(where, seed):
+    space = SPACES[where]()
+    method = BOSettings().build(space, seed)
+    frame: Frame = method.frame
+    points, designs = method._candidates(10, near=False)
+    again, fits = frame.encode(designs)
+    assert fits.all()
+    tokens, lengths, _ = frame.decode(again)
+    assert np.array_equal(lengths, designs.lengths)
+    for row, count in enumerate(lengths.tolist()):
+        assert np.array_equal(tokens[row, :count], designs.tokens[row, :count])
+    assert len(points) == len(designs)
+
+
+def test_bayesian_optimisation_beats_chance_on_few_calls():
+    task = bitstring(4, alpha=0.9)
+    mine = [search(task, budget=27, method=BOSettings(initial=15), seed=s).best.reward for s in range(3)]
+    chance = [search(task, budget=27, method=RandomSettings(), seed=s).best.reward for s in range(3)]
+    assert np.mean(mine) >= np.mean(chance)

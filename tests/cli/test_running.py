@@ -1,0 +1,168 @@
+"""The commands that search: from a starting file or from options to a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from command import COMMAND, ORDINARY_INTERRUPT, error_of, invoked, run
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_bitstring_from_its_starting_file_to_its_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert invoked("init", "bitstring").exit_code == 0
+    change = ["--set", "run.budget=300", "--set", "method.archive.size=30"]
+    done = invoked("run", "settings.toml", *change, "--out", "run-1", "--events", "events.jsonl", "--json")
+    assert done.exit_code == 0, done.output
+    first = json.loads(done.stdout)
+    assert first["calls"] == 300
+    assert len(Path("events.jsonl").read_text().splitlines()) >= 5
+    shown = invoked("show", "run-1")
+    assert "300 of 300 objective calls" in shown.output
+    assert "it has ended: the budget" in shown.output
+    assert json.loads(invoked("show", "run-1", "--json").stdout)["top"][0] == first["best"]
+    longer = json.loads(invoked("resume", "run-1", "--budget", "500", "--json").stdout)
+    whole = json.loads(invoked("run", "settings.toml", *change, "--set", "run.budget=500", "--json").stdout)
+    for result in (longer, whole):
+        for part in (result, *result["history"]):
+            part.pop("seconds")
+    assert longer == whole
+    assert "already holds a run" in error_of(capsys, "run", "settings.toml", "--out", "run-1")
+    assert "left alone" in error_of(capsys, "init", "bitstring")
+
+
+def test_a_custom_task_from_its_starting_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "my_task", raising=False)
+    assert invoked("init", "custom").exit_code == 0
+    checked = invoked("check", "my_task:task")
+    assert "sound task" in checked.output, checked.output
+    change = ["--set", "run.budget=200", "--set", "executor.kind=processes", "--set", "executor.workers=2"]
+    done = invoked("run", "settings.toml", *change, "--out", "run-1", "--json")
+    assert json.loads(done.stdout)["calls"] == 200
+    monkeypatch.chdir("/")  # a run is gone on with from anywhere
+    assert (
+        json.loads(invoked("resume", tmp_path / "run-1", "--budget", "250", "--json").stdout)["calls"] == 250
+    )
+    monkeypatch.delitem(sys.modules, "my_task", raising=False)
+
+
+def test_an_equation_in_a_folder(tmp_path, monkeypatch):
+    table = ROOT / "examples/data/stopping_distance.csv"
+    options = [table, "--target", "distance", "--seed", "1", "--json"]
+    done = invoked("fit", *options, "--budget", "400", "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    again = json.loads(invoked("resume", tmp_path / "run", "--json").stdout)
+    assert again == json.loads(done.stdout)
+    longer = json.loads(invoked("resume", tmp_path / "run", "--budget", "500", "--json").stdout)
+    assert again["calls"] < longer["calls"] <= 500
+    assert "An equation for distance" in invoked("show", tmp_path / "run").output
+
+
+def test_a_policy_from_its_starting_file_to_its_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert invoked("init", "policy").exit_code == 0
+    change = ["--set", "run.budget=130", "--set", "task.episodes=5"]
+    done = invoked("run", "settings.toml", *change, "--out", "run-1")
+    assert done.exit_code == 0, done.output
+    assert "test mean" in done.stdout
+    assert "episodes" in done.stderr  # in the lines on how it goes
+    shown = invoked("show", "run-1").output
+    assert "A tree policy for CartPole-v1" in shown
+    assert "130 of 130 objective calls" in shown
+    assert "policy.json after 130 calls" in shown
+    assert "it has ended: the budget" in shown
+    longer = json.loads(invoked("resume", "run-1", "--budget", "250", "--json").stdout)
+    whole = json.loads(invoked(*"policy CartPole-v1 --budget 250 --episodes 5 --json".split()).stdout)
+    assert longer.pop("seconds")
+    assert whole.pop("seconds")
+    assert longer == whole
+    assert "already holds a run" in error_of(capsys, "run", "settings.toml", "--out", "run-1")
+    assert "left alone" in error_of(capsys, "init", "policy")
+    wrong = ["--set", "executor.kind=processes"]
+    assert "see task.workers" in error_of(capsys, "run", "settings.toml", *wrong)
+
+
+def test_a_file_of_another_kind_is_no_settings_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("table.csv").write_text("a,b\n1,2\n")
+    assert "table.csv is not TOML" in error_of(capsys, "run", "table.csv")
+
+
+def test_the_page_on_running_is_true(tmp_path, monkeypatch, capsys):
+    """Its Python blocks run, and its commands and keys exist."""
+    import re
+    import shlex
+
+    text = (ROOT / "docs/running.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, "running.md", "exec"), {"__name__": "running"})  # our own text
+    commands = [shlex.split(line)[1:] for line in re.findall(r"^\$ (discodso [^#\n]*)", text, re.MULTILINE)]
+    known = {"run", "show", "resume", "init"}
+    assert {command[0] for command in commands} == known
+    for command in commands:
+        if "executor.kind=dask" not in command:
+            calls = ["--budget", "300"] if command[:2] == ["run", "bitstring"] else []
+            done = (
+                invoked(*command, *calls)
+                if command[0] != "resume"
+                else invoked(*command[:2], "--budget", "400")
+            )
+            assert done.exit_code == 0, done.output
+
+
+def test_the_bitstring_task_runs_and_prints_its_best_design():
+    done = run(
+        *"run bitstring --length 6 --objective f2 --budget 3000 --seed 0 --set method.batch_size=100".split()
+    )
+    assert done.returncode == 0
+    assert "best reward 1.000000 at call" in done.stdout
+    assert "3000 objective calls, 0 failed" in done.stdout
+    assert "300 calls, best" in done.stderr  # plain lines where the output is not a terminal
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_json_is_for_programs():
+    done = run(*"run bitstring --length 4 --budget 500 --json".split())
+    result = json.loads(done.stdout)
+    assert done.stderr == ""
+    assert result["calls"] == 500
+    assert result["stop"] == "budget"
+    assert len(result["best"]["design"]["tokens"]) == 4
+
+
+def test_a_run_that_broke_down_does_not_exit_with_zero():
+    done = run(*"run bitstring --budget 3000 --preset paper --set method.learner.learning_rate=1e30".split())
+    assert done.returncode == 1
+    assert "non-finite" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_prints_the_best_so_far_and_exits_with_130():
+    arguments = "run bitstring --budget 30000 --length 20 --set method.batch_size=100".split()
+    process = subprocess.Popen(
+        [*COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        **ORDINARY_INTERRUPT,
+    )
+    assert "calls, best" in process.stderr.readline()  # it is searching
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "best reward 0." in out
+    assert "interrupted by the user" in out
+    assert "Traceback" not in err
+    assert time.monotonic() - started < 20  # a second on an idle machine; this only guards against hanging
