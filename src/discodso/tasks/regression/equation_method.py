@@ -24,6 +24,7 @@ from discodso.tasks.regression.operators import OPERATORS
 
 NEEDED = ("add", "mul", "div", CONST)  # tokens that results are written with, whatever the library
 _MOST_ROWS, _EXTREME_ROWS = 1000, 100  # that the search looks at, and how many of these are the farthest out
+_CANDIDATES, _BETTER, _CLOSE = 64, 0.999, 1.3  # for the choice of a model
 _STEP = 5000  # calls between two looks at clocks and limits
 _MODERATE = (1e-2, 1e2)  # inputs of this size are not rescaled
 _NAMES = {operator.code: name for name, operator in OPERATORS.items()}
@@ -207,7 +208,7 @@ class EquationMethod:
         found: dict[Expression, None] = {}
         X, y, weights = rows
         calls = 0
-        for codes, values, _, _, _ in self.engine.kept():
+        for codes, values in self._promising():
             if calls + 2 > room:
                 break
             terms = list(self.terms(codes, values))
@@ -225,6 +226,24 @@ class EquationMethod:
                 parts.insert(0, [(CONST, float(factors[0]))])
             found[Expression(Design.of(*_added(parts)), columns)] = None
         return list(found), calls
+
+    def _promising(self) -> list[tuple[Ints, Floats]]:
+        """The best of every price that is better than all cheaper ones, and those that come close to them."""
+        kept = list(self.engine.kept())
+        smallest: dict[int, float] = {}
+        for _, _, _, error, price in sorted(kept, key=lambda own: own[4]):
+            before = min((found for other, found in smallest.items() if other <= price), default=math.inf)
+            smallest[price] = min(error, before)
+        front, close = [], []
+        for codes, values, _, error, price in kept:
+            cheaper = smallest.get(
+                price - 1, min((e for p, e in smallest.items() if p < price), default=math.inf)
+            )
+            if error < _BETTER * cheaper and error == smallest[price]:
+                front.append((codes, values))
+            elif error < _CLOSE * smallest[price]:
+                close.append((codes, values))
+        return [*front, *close][:_CANDIDATES]
 
     # ------------------------------------------------------------------------------------------ checkpoint
 
@@ -272,8 +291,8 @@ def _library(description: RegressionSpace) -> tuple[list[tuple[str, float]], lis
 def _sample(target: Floats, weights: Floats) -> tuple[Ints, Floats]:
     """Rows for the search and their weights: all, or those farthest from the mean and some of the others.
 
-    The data come in random order. Squared errors are mostly those of the rows far out, so that none of them is left
-    to chance; the others stand for all that are like them.
+    The data come in random order. Squared errors are mostly those of the rows far out, so that none of them is
+    left to chance; the others stand for all that are like them.
     """
     count = len(target)
     if count <= _MOST_ROWS:
