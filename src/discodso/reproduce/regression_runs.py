@@ -16,7 +16,6 @@ import numpy as np
 from discodso.base.files import read_object, write_atomically
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.presets import Preset
-from discodso.disco.presets import preset as named_preset
 from discodso.reproduce.jobs import Job, execute_all
 from discodso.run.executors.dispatch import Executor
 from discodso.run.kinds import Outcome
@@ -69,7 +68,7 @@ def problem_settings(
         **options,
     )
     given = GivenData(X, y, np.ones(len(y)), problem.truth.columns)
-    return RunSettings(task, plan, method or named_preset(refines=True), given=given)
+    return RunSettings(task, plan, method, given=given)
 
 
 @lru_cache(maxsize=10_000)  # several tables need the same ones

@@ -12,13 +12,14 @@ import numpy as np
 from discodso.base.arrays import Floats
 from discodso.space.design import Design
 from discodso.tasks.regression import model_choice as choice
+from discodso.tasks.regression.canonical import canonical
 from discodso.tasks.regression.data import GivenData, Rows
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.front import FrontKeeper, FrontPoint, as_rows, undominated
 from discodso.tasks.regression.losses import affine, squared_loss
 from discodso.tasks.regression.options import REALS, Range
+from discodso.tasks.regression.precision import snapped
 from discodso.tasks.regression.prune import fit_constants, prune
-from discodso.tasks.regression.rewriting import rewritten
 
 Loss = Callable[[Expression, Floats, Floats, Floats], float]
 _SHARE_OF_CALLS = 0.05  # of a budget, that is left for this
@@ -117,7 +118,7 @@ def make_model(
         refines: whether that is the squared error, so that constants may be fitted to it.
         widen: whether the model must be good outside the data.
     """
-    short = list(dict.fromkeys(map(rewritten, found)))
+    short = list(dict.fromkeys(map(canonical, found)))
     # The losses of constants follow from the variance.
     constants = [e for e in short if len(e) == 1 and len(e.constants)]
     rest = [e for e in short if e not in constants][:room]
@@ -127,7 +128,7 @@ def make_model(
         best = min(losses, key=lambda e: (losses[e], len(e)))
         stages, used = prune(best, seen, const_range, min(room // 4, max(room - calls, 0)))
         calls += used
-        for stage in map(rewritten, stages):
+        for stage in map(canonical, stages):
             if stage not in losses and calls < room:
                 losses[stage] = loss(stage, *seen)
                 calls += 1
@@ -156,6 +157,9 @@ def make_model(
         calls += used
         if chosen.finite and not choice.marked_finite(replace(chosen, expression=expression), both[0]).finite:
             expression = chosen.expression
+    elif refines and selection == "auto":
+        expression, used = snapped(expression, *both, const_range, max(room - calls, 0))
+        calls += used
     return Model(expression, [replace(p, expression=expression) if p is chosen else p for p in front], calls)
 
 
@@ -169,7 +173,7 @@ def _cut_down(
         stages, used = prune(chosen.expression, seen, const_range, max(left - 2 * _STAGES, 0), most=_MOST)
         known = {p.expression for p in points}
         most = min(_STAGES, max(left - used, 0) // 2)
-        new = [e for e in dict.fromkeys(map(rewritten, stages)) if e not in known][:most]
+        new = [e for e in dict.fromkeys(map(canonical, stages)) if e not in known][:most]
         found = [FrontPoint(e, e.complexity, squared_loss(e, *seen)) for e in new]
         found = [choice.with_leave_one_out_error(p, *seen) for p in found]
         calls += used + 2 * len(found)

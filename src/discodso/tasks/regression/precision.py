@@ -69,18 +69,29 @@ def rounded(expression: Expression, digits: int | Sequence[int]) -> Expression:
 
 
 def snapped(
-    expression: Expression, X: Floats, y: Floats, weights: Floats, const_range: Range = REALS
-) -> Expression:
+    expression: Expression,
+    X: Floats,
+    y: Floats,
+    weights: Floats,
+    const_range: Range = REALS,
+    max_calls: int = 10_000,
+) -> tuple[Expression, int]:
     """The canonical form with simple numbers in place of constants that the data cannot tell from them.
 
     Tried are small whole numbers and fractions, multiples of pi, and few digits; 0 removes a term. After each step
     the other constants are fitted again. Numbers that have been found are tokens of their own and no constants.
+
+    Returns:
+        The expression, and the objective calls made; no step begins that might need more than `max_calls`.
     """
     rows = _rows(X, y, weights)
-    expression, _ = fit_constants(canonical(expression), rows, const_range, _CALLS)
+    if max_calls < _CALLS + 1:
+        return expression, 0
+    expression, calls = fit_constants(canonical(expression), rows, const_range, _CALLS)
     start = squared_loss(expression, *rows)
+    calls += 1
     if not math.isfinite(start):
-        return expression
+        return expression, calls
     count = len(expression.constants)
     freedom = _effective_rows(rows[2]) - count
     # The error of one degree of freedom; with none left only what fits exactly is taken.
@@ -88,9 +99,11 @@ def snapped(
     state = _Stage(expression, start, _bits_of_errors(start, start, freedom, rows))
     refused: set[tuple[str, ...]] = set()
     while True:
-        step = _best_step(state, rows, const_range, freedom, max(limit, _floor(rows)), start, refused)
+        least = max(limit, _floor(rows))
+        step, used = _best_step(state, rows, const_range, freedom, least, start, refused, max_calls - calls)
+        calls += used
         if step is None:
-            return state.expression
+            return state.expression, calls
         state = step
 
 
@@ -109,8 +122,10 @@ def _best_step(
     limit: float,
     start: float,
     refused: set[tuple[str, ...]],
-) -> _Stage | None:
-    """The replacement that saves the most bits, tried from the most promising; None if none does."""
+    room: int,
+) -> tuple[_Stage | None, int]:
+    """The replacement that saves the most bits, tried from the most promising, or None; and the calls."""
+    calls = 1  # of the slopes
     spread = _standard_errors(state.expression, rows, max(freedom, 1.0))
     options = []
     for place, (value, error) in enumerate(zip(state.expression.constants.tolist(), spread, strict=True)):
@@ -127,16 +142,20 @@ def _best_step(
         mark = (str(state.expression.design), str(place), repr(number))
         if gain >= 0 or mark in refused:
             continue
-        found, _ = fit_constants(_replaced(state.expression, place, number), rows, const_range, _CALLS)
+        if calls + _CALLS + 2 > room:
+            break
+        found, used = fit_constants(_replaced(state.expression, place, number), rows, const_range, _CALLS)
         loss = squared_loss(found, *rows)
+        calls += used + 1
         bits = _bits_of_errors(loss, start, freedom, rows) if math.isfinite(loss) else math.inf
         if loss <= limit and saved + bits - state.bits < 0:
             short = canonical(found)
             again = squared_loss(short, *rows)
+            calls += 1
             kept = len(short.constants) < len(state.expression.constants) and again <= limit
-            return _Stage(short if kept else found, again if kept else loss, bits)
+            return _Stage(short if kept else found, again if kept else loss, bits), calls
         refused.add(mark)
-    return None
+    return None, calls
 
 
 def _bits_of_errors(loss: float, start: float, freedom: float, rows: Rows) -> float:

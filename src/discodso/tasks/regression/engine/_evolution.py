@@ -11,6 +11,8 @@ from discodso.tasks.regression.engine import _variation as variation
 from discodso.tasks.regression.engine._fitting import Fitting, fit, solve_terms
 from discodso.tasks.regression.engine._random import below, chosen, uniform
 from discodso.tasks.regression.engine._trees import (
+    CONSTANT,
+    DIV,
     LOG_SIZE,
     MOST_TERMS,
     add_to,
@@ -20,6 +22,7 @@ from discodso.tasks.regression.engine._trees import (
     valid,
 )
 
+ALIKE = 3  # expressions of a cell that use the same functions
 # A cell for every price, with `slots` expressions each, best first:
 # codes and values [P * slots, T], lengths, errors and marks [P * slots], coefficients [P * slots, terms + 1],
 # counts [P]
@@ -27,6 +30,43 @@ Archive = tuple[Ints, Floats, Ints, Floats, Words, Floats, Ints]
 # rest of the target, roots of the weights, fixed columns, offset without terms, literals, prices, nesting, most
 # constants, limits of constants, generic constants
 Problem = tuple[Floats, Floats, Floats, float, Floats, Floats, Bools, int, tuple[float, float], Floats]
+
+
+@njit(**OPTIONS)
+def functions_of(codes: Ints, length: int) -> int:
+    """Which functions an expression uses, as bits."""
+    bits = 0
+    for place in range(length):
+        if DIV < codes[place] < CONSTANT:
+            bits |= 1 << codes[place]
+    return bits
+
+
+@njit(**OPTIONS)
+def place_for(archive: Archive, price: int, codes: Ints, length: int, error: float, mark: np.uint64) -> int:
+    """The slot of a cell that an expression would take, -1 for none.
+
+    A cell has one expression of each mark, and only so many that use the same functions: else variants of one
+    approximation would fill it.
+    """
+    own, _, lengths, errors, marks, _, counts = archive
+    if not 0 <= price < len(counts):
+        return -1
+    slots = len(lengths) // len(counts)
+    start, count = price * slots, counts[price]
+    functions, alike, worst = functions_of(codes, length), 0, -1
+    for slot in range(count):
+        at = start + slot
+        if marks[at] == mark:
+            return slot if error < errors[at] else -1
+        if functions_of(own[at], lengths[at]) == functions:
+            alike += 1
+            worst = slot  # they stand in order
+    if alike >= ALIKE:
+        return worst if error < errors[start + worst] else -1
+    if count < slots:
+        return count
+    return slots - 1 if error < errors[start + slots - 1] else -1
 
 
 @njit(**OPTIONS)
@@ -40,26 +80,15 @@ def insert(
     mark: np.uint64,
     coefficients: Floats,
 ) -> bool:
-    """Put an expression into the cell of its price if it is among the best; one of each mark."""
+    """Put an expression into the cell of its price if there is a place for it."""
     own, own_values, lengths, errors, marks, own_coefficients, counts = archive
-    if not 0 <= price < len(counts):
+    place = place_for(archive, price, codes, length, error, mark)
+    if place < 0:
         return False
     slots = len(lengths) // len(counts)
-    start, count = price * slots, counts[price]
-    if count == slots and not error < errors[start + slots - 1]:
-        return False
-    last = count  # what is overwritten: the same function, the first free slot, or the worst
-    for slot in range(count):
-        if marks[start + slot] == mark:
-            if not error < errors[start + slot]:
-                return False
-            last = slot
-            break
-    if last == slots:
-        last = slots - 1
-    if last == count:
+    start = price * slots
+    if place == counts[price]:
         counts[price] += 1
-    place = last
     while place > 0 and error < errors[start + place - 1]:
         a, b = start + place, start + place - 1
         own[a], own_values[a], lengths[a] = own[b], own_values[b], lengths[b]
@@ -109,14 +138,11 @@ def rate(
     )
     if calls == 0:
         return -1, np.inf
-    if error < np.inf:
-        slots = len(archive[2]) // len(archive[6])
-        full = archive[6][price] == slots
-        if not full or error < archive[3][price * slots + slots - 1]:
-            if calls > 1:
-                # The last step of a fit may have been refused; the coefficients are those of the values.
-                error = solve_terms(codes, values, literals, starts, count, rest, roots, fixed, mean, room)
-            insert(archive, price, codes, values, length, error, mark, room[3])
+    if error < np.inf and place_for(archive, price, codes, length, error, mark) >= 0:
+        if calls > 1:
+            # The last step of a fit may have been refused; the coefficients are those of the values.
+            error = solve_terms(codes, values, literals, starts, count, rest, roots, fixed, mean, room)
+        insert(archive, price, codes, values, length, error, mark, room[3])
     return calls, error
 
 

@@ -44,8 +44,9 @@ PRICES = {"sin": 3, "cos": 3, "tan": 4, "tanh": 4, "exp": 2, "log": 2, "pow": 2,
 PRICES |= {"asin": 4, "acos": 4, "atan": 4}
 _MOST_PRICE = 48
 LARGEST = 96  # tokens of what is written down, coefficients and all
-_SLOTS = 8
+_SLOTS = 12
 _SMALL_STEP = 1000
+_LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expressions, of one input; then y itself
 _POOL = 60_000
 _GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
 _MOVES = np.array([3, 2, 2, 1.5, 1.5, 3, 2, 1, 2, 2, 1.5, 0.5, 0.5])
@@ -103,6 +104,7 @@ _LINKS = (
     Link("root", (SQRT,), np.square, lambda y: 0.5 / np.abs(y), lambda y: bool((y > 0).all())),
     Link("inverse", (INV,), np.reciprocal, np.square, lambda y: bool((y != 0).all())),
     Link("exponential", (EXP,), np.log, np.abs, lambda y: bool((y > 0).all())),
+    Link("logarithm", (LOG,), np.exp, lambda y: np.exp(-y), lambda y: bool((np.abs(y) < 50).all())),
     Link(
         "inverse root",
         (INV, SQRT),
@@ -217,7 +219,7 @@ class EquationSearch:
         size = np.abs(y)
         low, middle, high = np.quantile(size, [0.1, 0.5, 0.9])
         if high > 30 * max(low, 1e-300) and middle > 0:
-            relative = w / (np.square(size) + (0.03 * middle) ** 2)
+            relative = w / (np.square(size / middle) + 0.03**2)
             found.append(View("relative", (), y, relative / relative.sum(), longest))
         for link in _LINKS:
             if all(code in setting.operators for code in link.code) and link.possible(y):
@@ -283,7 +285,7 @@ class EquationSearch:
         """Spend at most so many calls on the next thing to do; returns how many were spent."""
         before = int(self.counts[0])
         limit = before + room
-        share = int(0.3 * self.setting.budget)
+        share = int((_LISTING if len(self.setting.columns) > 1 else _LISTING_ONE) * self.setting.budget)
         if self.stage == 0 and before + 2 <= share:
             self._enumerate(min(limit, share))
         else:
@@ -354,7 +356,7 @@ class EquationSearch:
         # What is left of a large step is for rewriting; a small one is for the plain view alone.
         small = limit - calls < _SMALL_STEP
         last = limit if small else limit - 100
-        own = 1.0 if small or not others else 0.7
+        own = 1.0 if small or not others else _PLAIN
         room = last - calls
         for place, view in enumerate(self.views[:1] if small else self.views):
             share = own if place == 0 else (1.0 - own) / others
