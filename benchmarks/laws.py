@@ -29,8 +29,8 @@ from discodso.reproduce import law_runs
 from discodso.tasks.regression.laws import Law
 
 CALLS = 100_000
-NOISES = (0.0, 0.01)
-SEEDS = 1
+NOISES = (0.0, 0.01, 0.1)
+SEEDS = 3
 METHODS = ("default", "pyoperon", "pyoperon-best", "gplearn")
 SYMBOLS = "add sub mul div sin cos exp log sqrt square constant variable".split()  # of pyoperon
 LAWS = {(law.set, law.name): law for law in law_runs.chosen("all", "all", "all")}

@@ -25,6 +25,7 @@ TESTS = Path(__file__).parent
 CROSS_CUTTING = {
     "baselines/test_several_values.py",  # every method on tokens with several values
     "benchmarks/test_harness.py",
+    "cli/test_fit_tables.py",  # tables of every kind on the command line
     "cli/test_hostile.py",  # torn files, full disks, closed folders
     "disco/test_random_spaces.py",  # the method on spaces that hypothesis makes up
     "disco/test_restarts.py",

@@ -88,6 +88,7 @@ class Searched:
         calls: objective calls spent, on these and on all others.
         repeats: share of its proposals that were the same as earlier ones, and so cost no call.
         exhausted: why there is nothing left to try; empty if there is.
+        solved: whether nothing better can be found.
     """
 
     designs: DesignBatch
@@ -95,6 +96,7 @@ class Searched:
     calls: int
     repeats: float | None = None
     exhausted: str = ""
+    solved: bool = False
 
 
 @runtime_checkable

@@ -178,9 +178,9 @@ class Loop:
             self._repeats = searched.repeats
             evaluation = self.evaluator.take(searched.designs, searched.rewards, searched.calls)
             stop = self._learn(searched.designs, np.ones(len(searched.designs), np.bool_), evaluation)
-            if stop is None and searched.exhausted:
+            if stop is None and (searched.solved or searched.exhausted):
                 self._save(Pending())
-                return StopReason.EXHAUSTED, searched.exhausted
+                return StopReason.SOLVED if searched.solved else StopReason.EXHAUSTED, searched.exhausted
             if stop is not None or time.monotonic() - self._saved >= self.plan.checkpoint_seconds:
                 self._save(Pending())
             if stop is not None:

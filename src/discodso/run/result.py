@@ -34,6 +34,7 @@ class StopReason(Enum):
     INTERRUPTED = "interrupted by the user; the result holds all that was found until then"
     TRAINING = "training became non-finite and was stopped; the result holds all that was found until then"
     EXECUTOR = "the executor that evaluates designs was lost; the result holds all that was found until then"
+    SOLVED = "what was found fits to the last digits, so that nothing is left to search for"
     EXHAUSTED = "no new designs are proposed any more"
     DEAD_END = "a prefix was met that no token may continue; the result holds all that was found until then"
 

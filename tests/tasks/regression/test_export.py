@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discodso import Design
-from discodso.base.errors import DeclarationError
+from discodso.base.errors import DeclarationError, DiscodsoError
 from discodso.tasks.regression import export
+from discodso.tasks.regression.canonical import canonical
 from discodso.tasks.regression.export.source import identifiers
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.operators import Operator
@@ -55,6 +56,7 @@ def by_onnx(expression, X):
 
 
 FUNCTIONS = {name: getattr(np, name) for name in "sin cos tan tanh exp log sqrt abs".split()}
+FUNCTIONS |= {"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan}
 
 
 def by_julia_translated(expression, X):
@@ -121,6 +123,10 @@ def test_random_expressions_in_every_language(way, seed):
     X = rng.uniform(0.1, 3, (20, 3))
     want, sure = tame_values(expression, X, rng)
     if not sure.any():
+        return
+    if way is by_onnx and {"asin", "acos", "atan"} & set(canonical(expression).design.tokens):
+        with pytest.raises(DiscodsoError, match="double precision"):
+            way(expression, X)
         return
     with np.errstate(all="ignore"):
         found = way(expression, X)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +18,7 @@ from discodso.space.design import Design, DesignBatch
 from discodso.space.space import Space
 from discodso.space.state import State
 from discodso.tasks.regression.data import Rows
+from discodso.tasks.regression.engine import _evolution as evolution
 from discodso.tasks.regression.engine import _trees as trees
 from discodso.tasks.regression.engine.search import LARGEST, EquationSearch, Setting, make_setting
 from discodso.tasks.regression.expression import CONST, Expression, Item, input_index, literal_value
@@ -50,6 +53,7 @@ class EquationSettings:
 
     def build(self, space: Space, seed: int | np.random.SeedSequence) -> EquationMethod:
         """A fresh search."""
+        announce_compiling()
         method = EquationMethod(self, space, seed)
         self.started(method)
         return method
@@ -102,12 +106,12 @@ class EquationMethod:
         while self._guesses and spent < room:
             spent += self._offer(self._guesses.pop(0), room - spent)
         spent += engine.step(min(_STEP, max(room - spent, 0))) if spent < room else 0
-        exhausted = "an equation fits the data to the last digits" if engine.found else ""
+        exhausted = ""
         if spent == 0:
             exhausted = f"all up to complexity {engine.complete} were tried, and variations repeat them"
         designs, rewards, more = self._news(room - spent)
         share = float(engine.counts[1]) / max(float(engine.counts[3]), 1.0)
-        return Searched(designs, rewards, spent + more, round(share, 4), exhausted)
+        return Searched(designs, rewards, spent + more, round(share, 4), exhausted, engine.found)
 
     def _news(self, room: int) -> tuple[DesignBatch, Floats, int]:
         """Designs of the front that are better than they were, rated on all rows; each is a call."""
@@ -269,14 +273,24 @@ def _added(parts: list[list[Item]]) -> list[Item]:
     return items
 
 
+def announce_compiling() -> None:
+    """Say so where the search must be compiled first, which takes a while and is kept on disk."""
+    cache = getattr(evolution.evolve, "_cache", None)
+    folder = Path(str(getattr(cache, "cache_path", "")))
+    if not evolution.evolve.signatures and not any(folder.glob("_evolution.evolve-*.nbi")):
+        print("compiling the search for equations, once, about a minute", file=sys.stderr, flush=True)
+
+
 def is_possible(description: RegressionSpace, squared: bool) -> bool:
     """Whether the compiled search can serve: errors are squared, and no operator is the user's own."""
     return squared and all(operator.is_built_in for operator in description.operators)
 
 
-def with_needed(description: RegressionSpace) -> RegressionSpace:
-    """The space that results belong to: all that sums with coefficients are written with, and no rules."""
-    library = (*description.library, *(name for name in NEEDED if name not in description.library))
+def with_needed(description: RegressionSpace, guesses: Sequence[Design] = ()) -> RegressionSpace:
+    """The space that results and guesses belong to: all that these are written with, and no rules."""
+    used = [name for guess in guesses for name in guess.tokens if input_index(name) is None]
+    more = dict.fromkeys(name for name in (*NEEDED, *used) if name not in description.library)
+    library = (*description.library, *more)
     return replace(
         RegressionSpace(library, min_length=1, max_length=LARGEST, trigonometry=False),
         const_range=(-math.inf, math.inf),

@@ -63,6 +63,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         method: MethodSettings | None = None,
         column_names: tuple[str, ...] | None = None,
         warm_start: bool = False,
+        guesses: tuple[str, ...] = (),
         random_state: Any = None,
         out: Any = None,
         **options: Any,
@@ -71,11 +72,12 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             budget: objective calls to spend, on the search and on the choice of a model.
-            time_limit: seconds to spend on the search; None for no limit.
+            time_limit: seconds to spend, on the search and on the choice of a model; None for no limit.
             preset: settings of the method by name, "default" or "paper"; see `preset`.
             method: settings of the method, in place of a preset.
             column_names: names of the inputs, where X has none of its own.
             warm_start: begin with the equations of the last fit.
+            guesses: equations to begin with, as text, such as "2 * speed + 1"; their constants are fitted.
             random_state: seed.
             out: folder for the run of the search, new or empty; `resume` goes on with what is there.
         {options}
@@ -86,6 +88,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.method = method
         self.column_names = column_names
         self.warm_start = warm_start
+        self.guesses = guesses
         self.random_state = random_state
         self.out = out
         given = taken(ModelOptions, options)
@@ -143,6 +146,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             base = check_random_state(base).randint(2**31 - 1)  # a number that a resumed run can begin with
         before: FoundEquation | None = getattr(self, "_found", None) if self.warm_start else None
         plan, kept = Plan(self.budget, int(base), time_limit=self.time_limit), before.kept if before else ()
+        kept = (*(Expression.parse(guess, data.columns).design for guess in self.guesses), *kept)
         settings = RunSettings(options, plan, self.method, self.preset, initial_designs=kept, given=data)
         if resume:
             # The batch size follows the budget that the run began with, so its method is that of the folder.

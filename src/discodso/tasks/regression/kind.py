@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
@@ -36,12 +37,18 @@ from discodso.tasks.regression.front import FrontKeeper, front_columns
 from discodso.tasks.regression.losses import metric_loss
 from discodso.tasks.regression.models import FoundEquation, calls_for_choice, kept_expressions, make_model
 from discodso.tasks.regression.options import BUDGET, RegressionOptions, is_squared
+from discodso.tasks.regression.prune import fit_constants
 from discodso.tasks.regression.typeset import equation as equation_of
 from discodso.tasks.regression.typeset import mathml
 
+_CHOICE_ROWS = 4000  # that a model is chosen by
+_CHOICE_SECONDS = 1.5  # that the choice takes, about
+_LAST_CALLS = 40
+_CALLS_A_SECOND = 30_000  # by which a search with a time limit plans
+
 
 def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepared:
-    options, plan = settings.task, settings.plan
+    options, plan, began = settings.task, settings.plan, time.monotonic()
     data = read_table(options.table, options.target, tuple(options.ignore)) if given is None else given
     if given is None and len(data.y) < 2:
         raise DeclarationError(
@@ -58,7 +65,7 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
     squared = is_squared(options.metric)
     default = settings.preset == "default" and settings.method is None and not settings.changes
     if default and is_possible(description, squared and options.polish):
-        return _compiled(settings, data, description, (X, y, weights), seen, rng)
+        return _compiled(settings, data, description, (X, y, weights), seen, rng, began)
     space = description.build(X.shape[1])
     program = Program.of(space.library, description.operators)
     how = {"metric": options.metric, "threads": options.threads, "scaled": bool(options.scaled and squared)}
@@ -71,13 +78,22 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
 
     finish = _finisher(settings, data, (X, y, weights), seen, kept, lambda: tuple(keeper.designs))
     method = preset(settings.preset, refines=options.refines, budget=plan.budget)
-    return Prepared(task, _searching(plan, rng), method, finish)
+    return Prepared(task, _searching(plan, rng, began), method, finish)
 
 
-def _searching(plan: Plan, rng: np.random.RandomState) -> Plan:
-    """The plan of the search: calls are left for the choice of a model."""
+def _searching(plan: Plan, rng: np.random.RandomState, began: float) -> Plan:
+    """The plan of the search: calls and time are left for the choice of a model; reading the data began it."""
     left = plan.budget - calls_for_choice(plan.budget)
-    return replace(plan, budget=left, seed=int(rng.randint(2**31 - 1)))
+    limit = plan.time_limit
+    seconds = None if limit is None else max(limit - _CHOICE_SECONDS, 0.8 * limit) + began - time.monotonic()
+    seconds = None if seconds is None else max(seconds, 0.01)
+    return replace(plan, budget=left, seed=int(rng.randint(2**31 - 1)), time_limit=seconds)
+
+
+def _some(rows: Rows) -> Rows:
+    """The first rows, which are as good as any, as far as a choice needs them."""
+    X, y, weights = (array[:_CHOICE_ROWS] for array in rows)
+    return X, y, weights / weights.sum()
 
 
 def _rows(rows: Rows, chosen: Bools) -> Rows:
@@ -100,10 +116,11 @@ def _finisher(
     def finish(result: Result, folder: Path | None) -> FoundEquation:
         room = plan.budget - result.calls
         expressions, used = kept(room)
+        looked, unseen = _some(_rows(rows, seen)), None if seen.all() else _some(_rows(rows, ~seen))
         model = make_model(
             expressions,
-            _rows(rows, seen),
-            None if seen.all() else _rows(rows, ~seen),
+            looked,
+            unseen,
             room=room - used,
             selection="complexity"
             if options.selection == "auto" and not is_squared(options.metric)
@@ -114,7 +131,15 @@ def _finisher(
             const_range=options.const_range,
         )
         calls = result.calls + used + model.calls
-        found = FoundEquation(model.expression, model.front, calls, data, designs())
+        expression, front = model.expression, model.front
+        if options.refines and len(looked[1]) < seen.sum():  # the last fit is to all rows
+            most = max(min(plan.budget - calls, _LAST_CALLS), 0)
+            expression, more = fit_constants(expression, _rows(rows, seen), options.const_range, most)
+            front = [
+                replace(p, expression=expression) if p.expression == model.expression else p for p in front
+            ]
+            calls += more
+        found = FoundEquation(expression, front, calls, data, designs())
         if folder is not None:
             write_equation(folder, found, result.calls)
         return found
@@ -129,11 +154,12 @@ def _compiled(
     rows: Rows,
     seen: Bools,
     rng: np.random.RandomState,
+    began: float,
 ) -> Prepared:
     """The default: the compiled search, which rates expressions itself."""
     options, plan = settings.task, settings.plan
     X, y, weights = _rows(rows, seen)
-    wide = with_needed(description)
+    wide = with_needed(description, settings.initial_designs)
     space = wide.build(X.shape[1])
     fit = Fit.of(
         Program.of(space.library, wide.operators),
@@ -144,16 +170,19 @@ def _compiled(
         threads=options.threads,
     )
     started: list[EquationMethod] = []
-    method = EquationSettings(description, fit, plan.budget, settings.initial_designs, started.append)
+    planned = (
+        plan.budget if plan.time_limit is None else min(plan.budget, int(_CALLS_A_SECOND * plan.time_limit))
+    )
+    method = EquationSettings(description, fit, planned, settings.initial_designs, started.append)
 
     def kept(room: int) -> tuple[list[Expression], int]:
-        found, used = started[0].expressions(data.columns, (X, y, weights), room // 2)
+        found, used = started[0].expressions(data.columns, _some((X, y, weights)), room // 2)
         # A constant is always a model, so that there is one even if nothing else was finite.
         return [*found, Expression.parse(repr(float(weights @ y)), data.columns)], used
 
     finish = _finisher(settings, data, rows, seen, kept, lambda: started[0].designs())
     return Prepared(
-        Task(space, batch_objective=fit, name="regression"), _searching(plan, rng), method, finish
+        Task(space, batch_objective=fit, name="regression"), _searching(plan, rng, began), method, finish
     )
 
 

@@ -14,10 +14,7 @@ from discodso.tasks.regression.export.text_form import text
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.operators import Operator
 
-_NODES = {
-    name: name.capitalize()
-    for name in "add sub mul div pow neg abs sin cos tan tanh asin acos atan exp log sqrt".split()
-}
+_NODES = {name: name.capitalize() for name in "add sub mul div pow neg abs sin cos tanh exp log sqrt".split()}
 _NODES["inv"] = "Reciprocal"
 
 
@@ -53,6 +50,8 @@ def onnx_model(expression: Expression) -> bytes:
             return node(_NODES[operator.name], *operands)
         if operator.name == "tan":
             return node("Div", node("Sin", *operands), node("Cos", *operands))
+        if operator.name in ("asin", "acos", "atan"):
+            raise DeclarationError(f"ONNX has no {operator.name!r} in double precision; choose another form")
         square = node("Mul", operands[0], operands[0])  # n2, n3 and n4
         if operator.name == "n2":
             return square
