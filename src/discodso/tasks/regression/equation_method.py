@@ -28,6 +28,7 @@ from discodso.tasks.regression.operators import OPERATORS
 NEEDED = ("add", "mul", "div", CONST)  # tokens that results are written with, whatever the library
 _MOST_ROWS, _EXTREME_ROWS = 1000, 100  # that the search looks at, and how many of these are the farthest out
 _CANDIDATES, _BETTER, _CLOSE = 64, 0.999, 1.3  # for the choice of a model
+_NEWS = 60  # designs that are new on the front after a step, at most
 _STEP = 5000  # calls between two looks at clocks and limits
 _MODERATE = (1e-2, 1e2)  # inputs of this size are not rescaled
 _NAMES = {operator.code: name for name, operator in OPERATORS.items()}
@@ -105,9 +106,10 @@ class EquationMethod:
         spent = 0
         while self._guesses and spent < room:
             spent += self._offer(self._guesses.pop(0), room - spent)
-        spent += engine.step(min(_STEP, max(room - spent, 0))) if spent < room else 0
+        allowed = min(_STEP, room - spent - min(_NEWS, room // 4))  # the rest is to rate what is new on all rows
+        spent += engine.step(allowed) if allowed > 0 else 0
         exhausted = ""
-        if spent == 0:
+        if spent == 0 and allowed > 0:
             exhausted = f"all up to complexity {engine.complete} were tried, and variations repeat them"
         designs, rewards, more = self._news(room - spent)
         share = float(engine.counts[1]) / max(float(engine.counts[3]), 1.0)
@@ -118,7 +120,7 @@ class EquationMethod:
         found: list[Design] = []
         smallest = math.inf
         for codes, values, coefficients, error, price in self.engine.kept(best=True):
-            if not error < 0.999 * smallest or len(found) >= room:
+            if not error < 0.999 * smallest or len(found) >= min(room, _NEWS):
                 continue
             smallest = error
             if error < 0.99 * self._told.get(price, math.inf):
