@@ -64,7 +64,7 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
     description = RegressionSpace(min_length=1, **{name: getattr(options, name) for name in shared})
     squared = is_squared(options.metric)
     default = settings.preset == "default" and settings.method is None and not settings.changes
-    if default and is_possible(description, squared and options.polish):
+    if default and is_possible(description, squared and options.polish and options.scaled):
         return _compiled(settings, data, description, (X, y, weights), seen, rng, began)
     space = description.build(X.shape[1])
     program = Program.of(space.library, description.operators)
