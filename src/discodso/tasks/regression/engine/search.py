@@ -46,6 +46,7 @@ _MOST_PRICE = 48
 LARGEST = 96  # tokens of what is written down, coefficients and all
 _SLOTS = 12
 _SMALL_STEP = 1000
+_LARGEST_POWER = 8
 _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expressions, of one input; then y itself
 _POOL = 60_000
 _GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
@@ -459,13 +460,15 @@ class EquationSearch:
             part = codes[start:end].tolist(), values[start:end].tolist()
             if codes[start] == LOG_SIZE:
                 power = _rounded(power)
+                if not abs(power) <= _LARGEST_POWER:
+                    return
                 powers.append((part[0][1:], part[1][1:], power))
             else:
                 inside.append((*part, power))
             target = target - power * column
         logs = [np.log(np.abs(setting.columns[i][used])) for i in view.inputs]
         exponents = [_rounded(p) for p in _exponents(logs, target, view.roots[used])]
-        if any(not math.isfinite(p) or abs(p) > 8 for p in exponents):
+        if not all(abs(p) <= _LARGEST_POWER for p in exponents):
             return
         powers += [([COLUMN + i], [math.nan], p) for i, p in zip(view.inputs, exponents, strict=True)]
         written = _product(powers, setting.operators)
@@ -579,7 +582,7 @@ def _exponents(columns: list[Floats], target: Floats, roots: Floats) -> Floats:
 
 
 def _rounded(power: float) -> float:
-    return round(2 * power) / 2
+    return round(2 * power) / 2 if math.isfinite(power) else math.inf
 
 
 Part = tuple[list[int], list[float]]  # codes and values of an expression
