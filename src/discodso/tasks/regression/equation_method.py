@@ -106,7 +106,9 @@ class EquationMethod:
         spent = 0
         while self._guesses and spent < room:
             spent += self._offer(self._guesses.pop(0), room - spent)
-        allowed = min(_STEP, room - spent - min(_NEWS, room // 4))  # the rest is to rate what is new on all rows
+        allowed = min(
+            _STEP, room - spent - min(_NEWS, room // 4)
+        )  # the rest is to rate what is new on all rows
         spent += engine.step(allowed) if allowed > 0 else 0
         exhausted = ""
         if spent == 0 and allowed > 0:

@@ -46,8 +46,8 @@ def run(search, budget):
     ],
 )
 def test_laws_of_a_few_terms_are_found_with_every_seed(formula, seed):
-    search, _, _ = search_for(formula, 100_000, seed)
-    assert run(search, 100_000).found
+    search, _, _ = search_for(formula, 300_000, seed)
+    assert run(search, 300_000).found
 
 
 def test_a_product_of_powers_takes_a_handful_of_calls():
@@ -110,8 +110,8 @@ def test_a_restored_search_goes_on_bit_for_bit(after):
 
 def test_all_short_expressions_are_rated():
     """Against a list made by brute force: all sums, products and quotients of two inputs, told apart by values."""
-    search, X, y = search_for("x1 * x2 + sin(7 * x1)", 3000, names=["add", "sub", "mul", "div"], noise=0.1)
-    run(search, 3000)
+    search, X, y = search_for("x1 * x2 + sin(7 * x1)", 10_000, names=["add", "sub", "mul", "div"], noise=0.1)
+    run(search, 2000)
     assert search.complete >= 5
     columns = {1: [X[:, 0], X[:, 1]]}
     for size in (3, 5):
@@ -119,8 +119,9 @@ def test_all_short_expressions_are_rated():
         for left in (1, 3):
             right = size - 1 - left
             if right in columns:
-                for a in columns[left]:
-                    columns[size] += [f for b in columns[right] for f in (a + b, a - b, a * b, a / b)]
+                with np.errstate(all="ignore"):
+                    for a in columns[left]:
+                        columns[size] += [f for b in columns[right] for f in (a + b, a - b, a * b, a / b)]
     best = min(
         1 - np.corrcoef(f, y)[0, 1] ** 2 for f in columns[5] if np.isfinite(f).all() and f.std() > 1e-9
     )

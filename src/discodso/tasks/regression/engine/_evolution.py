@@ -142,6 +142,9 @@ def rate(
         if calls > 1:
             # The last step of a fit may have been refused; the coefficients are those of the values.
             error = solve_terms(codes, values, literals, starts, count, rest, roots, fixed, mean, room)
+        for t in range(count):
+            if room[3][t + 1] == 0.0:  # a term that adds nothing: a longer form of another expression
+                return calls, error
         insert(archive, price, codes, values, length, error, mark, room[3])
     return calls, error
 

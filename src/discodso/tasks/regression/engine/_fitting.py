@@ -125,6 +125,7 @@ def solve_terms(
             residual[j] -= part * q[j]
     for j in range(n):
         total += residual[j] * residual[j]
+    coefficients[count + 1 :] = 0.0
     coefficients[0] = mean
     for t in range(count, 0, -1):
         if triangle[t, t] == 0.0:
