@@ -47,6 +47,8 @@ LARGEST = 96  # tokens of what is written down, coefficients and all
 _SLOTS = 12
 _SMALL_STEP = 1000
 _LARGEST_POWER = 8
+_EXACT = 1e-24  # errors of rounding
+_LONGER, _LEAST_LONGER = 1.25, 1000  # calls until a search that has explained all digits ends
 _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expressions, of one input; then y itself
 _POOL = 60_000
 _GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
@@ -209,6 +211,7 @@ class EquationSearch:
         self.views = self._views()
         self._start_pool(probes, inputs)
         self.stage = 0
+        self.solved_at: int | None = None  # calls after which all digits were explained
         self.complete = 0  # price up to which all expressions were rated
 
     # ------------------------------------------------------------------------------------------- beginning
@@ -292,6 +295,7 @@ class EquationSearch:
         else:
             self.stage = 1
             self._evolve(limit)
+        self._look()
         return int(self.counts[0]) - before
 
     def _rate_pool(self, view: View, limit: int) -> bool:
@@ -322,7 +326,7 @@ class EquationSearch:
                 return
         self.complete = self.pool_price
         self._rewrite(limit)
-        if self.pool_full or self.found:
+        if self.pool_full or self.views[0].best < _EXACT:
             self.stage = 1
             return
         self._next_level()
@@ -348,8 +352,13 @@ class EquationSearch:
 
     @property
     def found(self) -> bool:
-        """Whether nothing is left to explain."""
-        return self.views[0].best < 1e-24
+        """Whether nothing is left to explain, and a shorter equation was looked for as well."""
+        return self.solved_at is not None and int(self.counts[0]) >= _LONGER * self.solved_at + _LEAST_LONGER
+
+    def _look(self) -> None:
+        """Note when all digits were first explained."""
+        if self.solved_at is None and self.views[0].best < _EXACT:
+            self.solved_at = int(self.counts[0])
 
     def _evolve(self, limit: int) -> None:
         calls = int(self.counts[0])
@@ -386,8 +395,11 @@ class EquationSearch:
     # ---------------------------------------------------------------------------------- from views to y
 
     def _rewrite(self, limit: int) -> None:
-        """Offer what other views have found for y, with constants where they had coefficients."""
-        for view in self.views[1:]:
+        """Offer what other views have found for y, with constants where they had coefficients.
+
+        What the view of y itself has found is offered again if it has constants, whose fit goes on.
+        """
+        for view in self.views:
             codes, values, lengths, errors, _, coefficients, counts = view.archive
             smallest = math.inf
             for price in range(_MOST_PRICE):
@@ -398,6 +410,8 @@ class EquationSearch:
                 if not errors[place] < 0.9 * view.told.get(price, math.inf) or int(self.counts[0]) >= limit:
                     continue
                 view.told[price] = float(errors[place])
+                if view is self.views[0] and CONSTANT not in codes[place, : lengths[place]]:
+                    continue
                 self._offer(
                     view, codes[place], values[place], int(lengths[place]), coefficients[place], limit
                 )
@@ -531,6 +545,7 @@ class EquationSearch:
                 {
                     "stage": self.stage,
                     "complete": self.complete,
+                    "solved_at": self.solved_at,
                     "price": self.pool_price,
                     "full": self.pool_full,
                     "budget": self.setting.budget,
@@ -549,7 +564,7 @@ class EquationSearch:
         while self.pool_price < int(run.data["price"]):
             self._next_level()
         self.stage, self.complete = int(run.data["stage"]), int(run.data["complete"])
-        self.pool_full = bool(run.data["full"])
+        self.pool_full, self.solved_at = bool(run.data["full"]), run.data["solved_at"]
         for view in self.views:
             view.restore(state.part(view.name))
 

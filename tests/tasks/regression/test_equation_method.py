@@ -1,0 +1,114 @@
+"""The compiled search as the method of a run: units, samples, guesses, budgets, folders, limits."""
+
+import numpy as np
+import pytest
+
+from discodso import DisCoRegressor
+from discodso.run.result import StopReason
+from discodso.tasks.regression.equation_method import EquationMethod, _lean, _sample
+
+
+def table(rows=120, noise=0.05, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0.5, 3, (rows, 2))
+    y = X[:, 0] * X[:, 1] + np.sin(3 * X[:, 0])
+    return X, y + noise * rng.standard_normal(rows)
+
+
+def test_it_is_the_default_and_stops_when_all_digits_fit():
+    X, _ = table()
+    y = X[:, 0] * X[:, 1] + np.sin(X[:, 0])
+    model = DisCoRegressor(random_state=0).fit(X, y)
+    assert model.result_.stop is StopReason.SOLVED
+    assert model.calls_ < 100_000
+    assert str(model) == "x1 * x2 + sin(x1)"
+
+
+@pytest.mark.parametrize("budget", [50, 333, 5000])
+def test_the_budget_holds_and_is_used(budget):
+    X, y = table()
+    model = DisCoRegressor(budget=budget, random_state=0).fit(X, y)
+    assert 0.8 * budget - 50 <= model.calls_ <= budget
+    assert model.result_.stop is StopReason.BUDGET
+
+
+def test_badly_scaled_tables_are_as_good_as_others():
+    rng = np.random.default_rng(0)
+    mass, speed, radius = (
+        10.0 ** rng.uniform(-30, -27, 200),
+        rng.uniform(1e7, 1e8, 200),
+        rng.uniform(1e-11, 1e-10, 200),
+    )
+    X, y = np.column_stack((mass, speed, radius)), mass * speed**2 / radius
+    model = DisCoRegressor(random_state=0, column_names=("mass", "speed", "radius")).fit(X, y)
+    assert str(model) == "mass * speed^2 / radius"
+    heat = 1.6e-19 + 8.3e-21 * np.sqrt(mass / 1e-30)
+    model = DisCoRegressor(budget=20_000, random_state=0).fit(X, heat)
+    np.testing.assert_allclose(model.predict(X), heat, rtol=1e-9)
+
+
+def test_a_folder_goes_on_bit_for_bit(tmp_path, monkeypatch):
+    X, y = table()
+    whole = DisCoRegressor(budget=30_000, random_state=1).fit(X, y)
+    search, steps = EquationMethod.search, []
+
+    def dies(self, room):
+        steps.append(room)
+        if len(steps) == 5:
+            raise KeyboardInterrupt
+        return search(self, room)
+
+    monkeypatch.setattr(EquationMethod, "search", dies)
+    model = DisCoRegressor(budget=30_000, random_state=1, out=tmp_path / "run")
+    model.fit(X, y)
+    assert model.result_.stop is StopReason.INTERRUPTED
+    monkeypatch.setattr(EquationMethod, "search", search)
+    model.resume(X, y)
+    assert str(model) == str(whole)
+    assert model.calls_ == whole.calls_
+    assert [row.best for row in model.result_.history] == [row.best for row in whole.result_.history]
+
+
+def test_guesses_are_rated_first_and_fitted():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.5, 3, (80, 2))
+    y = 2.5 * np.exp(-0.7 * X[:, 0]) * np.cos(1.3 * X[:, 1] + 0.4)
+    guess = "2 * exp(-1 * x1) * cos(1 * x2 + 0.5)"
+    model = DisCoRegressor(budget=200, random_state=0, guesses=(guess,)).fit(X, y)
+    assert model.score(X, y) > 1 - 1e-12
+
+
+def test_of_many_rows_those_far_out_are_always_looked_at():
+    target = np.zeros(5000)
+    target[:] = np.random.default_rng(0).standard_normal(5000)
+    target[[7, 4321]] = 1e6
+    rows, weights = _sample(target, np.full(5000, 1 / 5000))
+    assert len(rows) == 1000
+    assert {7, 4321} <= set(rows.tolist())
+    assert weights.sum() == pytest.approx(1)
+    assert weights[rows.tolist().index(4321)] == pytest.approx(1 / 5000)
+
+
+def test_parts_that_bring_nothing_get_no_coefficient():
+    rng = np.random.default_rng(0)
+    a, b, c = rng.standard_normal((3, 200))
+    weights = np.full(200, 1 / 200)
+    factors, calls = _lean([a, b, c], 2 * a - 3 * c, weights, 100)
+    np.testing.assert_allclose(factors, [0, 2, 0, -3], atol=1e-12)
+    assert calls > 1
+    noisy, _ = _lean([a, b, c], 5 + 2 * a + 0.1 * rng.standard_normal(200), weights, 100)
+    np.testing.assert_allclose(noisy, [5, 2, 0, 0], atol=0.05)
+
+
+def test_the_time_limit_covers_the_choice():
+    X, y = table(300)
+    model = DisCoRegressor(budget=10**9, time_limit=2.0, random_state=0).fit(X, y)
+    assert model.result_.stop is StopReason.TIME
+    assert model.result_.seconds < 2.0
+
+
+def test_a_constant_or_tiny_table_gives_a_model():
+    for y in (np.full(5, 3.0), np.array([1.0, 2.0, 4.0, 8.0, 16.0])):
+        X = np.arange(5.0)[:, None]
+        model = DisCoRegressor(budget=500, random_state=0).fit(X, y)
+        assert np.isfinite(model.predict(X)).all()
