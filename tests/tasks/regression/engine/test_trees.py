@@ -27,6 +27,8 @@ def mark(codes):
         ([N2, X1], [MUL, X1, X1]),
         ([DIV, X1, X2], [MUL, X1, INV, X2]),
         ([ADD, X1, X2], [SUB, X2, X1]),  # coefficients are free
+        ([MUL, ADD, X1, X1, X2], [MUL, X1, X2]),  # twice a term is that term
+        ([MUL, SUB, X1, X2, X1], [MUL, X1, SUB, X2, X1]),
         ([MUL, CONSTANT, SIN, X1], [SIN, X1]),
         ([ADD, CONSTANT, X1], [X1]),
         ([ADD, X1, ADD, X2, SIN, X1], [ADD, SIN, X1, ADD, X1, X2]),

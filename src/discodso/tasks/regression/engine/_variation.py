@@ -102,6 +102,25 @@ def sum_with_numbers(
 
 
 @njit(**OPTIONS)
+def a_term(
+    draft: Draft,
+    state: Words,
+    father: tuple[Ints, Floats, int],
+    pool: tuple[Ints, Ints, int],
+    starts: Ints,
+) -> bool:
+    """Write a term for a sum: a short expression, or a term of another good one."""
+    if uniform(state) < 0.5:
+        return from_pool(draft, state, pool[0], pool[1], pool[2])
+    codes, values, length = father
+    count = terms_of(codes, length, starts)
+    if count < 1:
+        return False
+    start = starts[below(state, count)]
+    return copy(draft, codes, values, start, end_of(codes, start))
+
+
+@njit(**OPTIONS)
 def vary(
     draft: Draft,
     move: int,
@@ -176,13 +195,7 @@ def vary(
     if move == ADD_TERM:
         if not (put(draft, ADD, np.nan) and copy(draft, codes, values, 0, length)):
             return False
-        if uniform(state) < 0.5:
-            return from_pool(draft, state, pool_codes, pool_lengths, pool_count)
-        count = terms_of(other, other_length, starts)
-        if count < 1:
-            return False
-        start = starts[below(state, count)]
-        return copy(draft, other, other_values, start, end_of(other, start))
+        return a_term(draft, state, father, pool, starts)
     if move in (DROP_TERM, SWAP_TERM):
         count = terms_of(codes, length, starts)
         if count < 2:
@@ -198,13 +211,7 @@ def vary(
             if not copy(draft, codes, values, starts[t], end_of(codes, starts[t])):
                 return False
         if move == SWAP_TERM:
-            if uniform(state) < 0.5:
-                return from_pool(draft, state, pool_codes, pool_lengths, pool_count)
-            count = terms_of(other, other_length, starts)
-            if count < 1:
-                return False
-            start = starts[below(state, count)]
-            return copy(draft, other, other_values, start, end_of(other, start))
+            return a_term(draft, state, father, pool, starts)
         return True
     if move == FACTOR:
         # One term, or the whole sum, times or over a short expression.

@@ -90,7 +90,7 @@ class Link:
     """A function through which a target is looked at.
 
     Attributes:
-        code: of the operator that leads back to y; -1 for none.
+        code: of the operators that lead back to y, the outermost first.
         there: from y to what is fitted.
         slope: |dy / dv| at y, by which errors are weighed.
         possible: whether y[n] can be looked at in this way.
