@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from itertools import product
@@ -13,15 +11,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from discodso.base.files import read_object, write_atomically
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.presets import Preset
-from discodso.reproduce.jobs import Job, execute_all
+from discodso.reproduce.jobs import Job, scored, scores_of
 from discodso.run.executors.dispatch import Executor
 from discodso.run.kinds import Outcome
 from discodso.run.plan import Plan
 from discodso.run.settings import RunSettings
-from discodso.run.start import start
 from discodso.tasks.regression.data import GivenData
 from discodso.tasks.regression.evaluator import evaluate
 from discodso.tasks.regression.export import text
@@ -108,9 +104,7 @@ def score(name: str, variant: Variant, outcome: Outcome) -> dict[str, Any]:
 
 def run_problem(name: str, seed: int, budget: int, variant: Variant = "A", **options: Any) -> dict[str, Any]:
     """The score of a run that is kept nowhere, with its CPU seconds; `options` as for `problem_settings`."""
-    started = time.process_time()
-    found = score(name, variant, start(problem_settings(name, seed, budget, variant, **options)))
-    return {**found, "cpu_seconds": round(time.process_time() - started, 2)}
+    return scored(problem_settings(name, seed, budget, variant, **options), partial(score, name, variant))
 
 
 def bench(
@@ -128,12 +122,8 @@ def bench(
     for seed, name in product(range(seeds), names):
         settings = problem_settings(name, seed, budget, variant, preset)
         jobs.append(Job("regression", f"{name}, {variant}", preset, settings, partial(score, name, variant)))
-    execute_all(jobs, out, executor, report)
-    about = {"budget": budget, "preset": preset}
-    scores = [{**about, "seed": job.seed, **(read_object(job.score_file(out)) or {})} for job in jobs]
-    lines = "".join(json.dumps(own) + "\n" for own in scores)
-    write_atomically(out / f"{preset}-{variant}-{budget}.jsonl", lines)
-    return table(scores, budget)
+    about = [{"preset": preset}] * len(jobs)
+    return table(scores_of(jobs, about, out, f"{preset}-{variant}-{budget}", executor, report), budget)
 
 
 def table(scores: Sequence[dict[str, Any]], calls: int) -> str:
