@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from discodso.base.statistics import bootstrap_interval
+from discodso.base.text_tables import markdown
 from discodso.reproduce.jobs import Job, scored, scores_of
 from discodso.run.executors.dispatch import Executor
 from discodso.run.kinds import Outcome
@@ -20,7 +21,7 @@ from discodso.run.settings import RunSettings
 from discodso.tasks.regression.data import GivenData
 from discodso.tasks.regression.export import text
 from discodso.tasks.regression.law_judge import Formula, judge, judge_fit
-from discodso.tasks.regression.laws import SETS, Half, Law, laws, selected
+from discodso.tasks.regression.laws import HALVES, SETS, Half, Law, laws, selected
 from discodso.tasks.regression.nist import NistData, nist
 from discodso.tasks.regression.options import RegressionOptions
 
@@ -93,10 +94,10 @@ def bench(
 def table(records: Sequence[Figures]) -> str:
     """Shares of laws found by set, noise and half, with 95 % intervals over the laws; then what was missed."""
     head = ("set", "noise", "half", "laws", "runs", "found", "95 %", "numbers agree", "length", "CPU seconds")
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    rows = []
     names = list(dict.fromkeys(record["set"] for record in records))
     for noise, name in product(sorted({record["noise"] for record in records}), [*names, "all"]):
-        for half in ("tuned", "shown", "all"):
+        for half in HALVES:
             own = [
                 record
                 for record in records
@@ -105,9 +106,11 @@ def table(records: Sequence[Figures]) -> str:
                 and (half == "all" or record["tuned"] == (half == "tuned"))
             ]
             if own and (name != "all" or len(names) > 1):
-                lines.append(f"| {name} | {noise:g} | {half} | {' | '.join(summary(own))} |")
+                rows.append([name, f"{noise:g}", half, *summary(own)])
     missed = dict.fromkeys(f"{r['law']} (noise {r['noise']:g})" for r in records if not r["found"])
-    return "\n".join([*lines, "", f"Missed at least once: {', '.join(missed) or 'none'}"]) + "\n"
+    return (
+        "\n".join([*markdown(head, rows), "", f"Missed at least once: {', '.join(missed) or 'none'}"]) + "\n"
+    )
 
 
 def summary(records: Sequence[Figures]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from discodso.base.text_tables import markdown
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.presets import Preset
 from discodso.reproduce.jobs import Job, scored, scores_of
@@ -132,22 +133,20 @@ def table(scores: Sequence[dict[str, Any]], calls: int) -> str:
     rows: dict[str, dict[str, float]] = {}
     for name in dict.fromkeys(own["problem"] for own in scores):
         rows[name] = _means([own for own in scores if own["problem"] == name], keys)
-    lines = ["| problem | inputs | train | evaluation | length | calls | seconds |", "|---" * 7 + "|"]
-    lines += [_line(name, f"{row['inputs']:g}", row, calls) for name, row in rows.items()]
+    lines = [_line(name, f"{row['inputs']:g}", row, calls) for name, row in rows.items()]
     for label, most in (("dim <= 3", 3), ("all", 10**9)):
         chosen = [row for row in rows.values() if row["inputs"] <= most]
         if chosen:
             means = _means(chosen, keys)
             lines.append(_line(f"**mean, {label}**", f"{len(chosen)} problems", means, calls))
-    return "\n".join(lines) + "\n"
+    head = ("problem", "inputs", "train", "evaluation", "length", "calls", "seconds")
+    return "\n".join(markdown(head, lines)) + "\n"
 
 
 def _means(rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> dict[str, float]:
     return {key: statistics.fmean(row[key] for row in rows) for key in keys}
 
 
-def _line(name: str, inputs: str, row: dict[str, float], calls: int) -> str:
-    return (
-        f"| {name} | {inputs} | {row['train']:.4f} | {row['evaluation']:.4f} | {row['length']:.1f} | {calls} "
-        f"| {row['seconds']:.0f} |"
-    )
+def _line(name: str, inputs: str, row: dict[str, float], calls: int) -> list[str]:
+    rewards = (f"{row[key]:.4f}" for key in ("train", "evaluation"))
+    return [name, inputs, *rewards, f"{row['length']:.1f}", f"{calls}", f"{row['seconds']:.0f}"]
