@@ -116,6 +116,7 @@ _TAKEN = ("name", "values", "arity", "range", "scale", "complexity")  # of a par
 _LOG_LIMITS = (math.log(sys.float_info.min), math.log(sys.float_info.max))
 
 
+# The cache of compiled code does not notice a change of the fields: touch both `_kernels.py` as well.
 class Coordinates(NamedTuple):
     """The map between values beta and the policy's coordinates z, an entry for each value of each token.
 

@@ -1,4 +1,7 @@
-"""The designs of a batch as arrays, while they grow in pre-order."""
+"""The designs of a batch as arrays, while they grow in pre-order.
+
+The cache of compiled code does not notice a change of the fields: touch `_kernels.py` as well.
+"""
 
 from __future__ import annotations
 
