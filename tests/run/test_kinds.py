@@ -37,7 +37,7 @@ OPTIONS = {
             table="a.csv",
             target="y",
             ignore=("id", "day"),
-            library=("add", "const"),
+            operators=("add", "const"),
             max_length=9,
             const_range=(-1.5, 2.0),
             max_constants=3,
@@ -45,6 +45,7 @@ OPTIONS = {
             metric="mae",
             selection="validation",
         ),
+        RegressionOptions(table="a.csv", target="y", operators={"add": 1, "sin": 4, "2.5": 2}),
     ],
     "policy": [
         PolicyOptions(environment="CartPole-v1"),

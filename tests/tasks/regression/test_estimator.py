@@ -120,7 +120,7 @@ def test_operators_metrics_and_ranges_of_ones_own():
     X, y = law()
     root = Operator("cbrt", 1, np.cbrt)
     model = DisCoRegressor(
-        library=("add", "mul", root, "const"), budget=1000, const_range=(0.0, 1.0), random_state=0
+        operators=("add", "mul", root, "const"), budget=1000, const_range=(0.0, 1.0), random_state=0
     )
     model.fit(X, np.cbrt(y))
     assert model.score(X, np.cbrt(y)) > 0.5
@@ -143,7 +143,7 @@ def test_constant_targets_and_single_rows():
         ({"time_limit": -1}, "time_limit"),
         ({"selection": "best"}, "selection"),
         ({"metric": "rmse"}, "metric"),
-        ({"library": ("sinh", "const")}, "unknown operator 'sinh'"),
+        ({"operators": ("sinh", "const")}, "unknown operator 'sinh'"),
         ({"column_names": ("a",)}, "column_names"),
     ],
 )
@@ -200,3 +200,45 @@ def test_choosing_from_a_front():
     assert choose_by_rule(front, "validation").complexity == 3
     assert choose_by_rule(front, "complexity").complexity == 3
     assert [c.complexity for c in undominated([*front, candidate(5, 2.0)])] == [1, 3, 9, 20]
+
+
+def test_operators_may_have_costs_which_the_front_adds_up():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.5, 3, (80, 2))
+    y = X[:, 0] * X[:, 1] + np.sin(X[:, 0]) + 0.02 * rng.standard_normal(80)
+    costs = {"add": 2, "mul": 3, "sin": 11, "const": 5}
+    model = DisCoRegressor(budget=8000, operators=costs, random_state=0).fit(X, y)
+    known = {**costs, "x1": 1, "x2": 1, "sub": 2, "neg": 2, "n2": 3, "n3": 3, "n4": 3, "div": 3, "inv": 3}
+    for point in model.front_points_:  # what is no operator and no input is a number
+        assert point.complexity == sum(known.get(token, 5) for token in point.expression.design.tokens)
+    equal = {row["complexity"]: row for row in model.front_rows_}
+    assert all("sin" not in row["expression"] for cost, row in equal.items() if cost < 12)
+    # x1^2 with sin at a price that nothing can pay; without a price it is found at once
+    dear = DisCoRegressor(budget=3000, operators={**costs, "sin": 40, "mul": 1, "add": 1}, random_state=0)
+    assert "sin" not in str(dear.fit(X, X[:, 0] * X[:, 1] + 1e-3 * np.sin(X[:, 0])))
+
+
+def test_costs_count_where_disco_searches_too():
+    X, y = law()
+    costs = {"add": 2, "mul": 3, "const": 4, Operator("cbrt", 1, np.cbrt): 7}
+    model = DisCoRegressor(budget=600, operators=costs, random_state=0).fit(X, y)
+    known = {"cbrt": 7, "add": 2, "sub": 2, "neg": 2, "mul": 3, "n2": 3, "n3": 3, "n4": 3, "div": 3}
+    known |= {"x1": 1, "x2": 1}
+    for point in model.front_points_:
+        assert point.complexity == sum(known.get(token, 4) for token in point.expression.design.tokens)
+    assert model.space_.library.tokens[model.space_.library.id("cbrt")].complexity == 7
+
+
+@pytest.mark.parametrize(
+    ("operators", "words"),
+    [
+        ({"add": 1, "sin": 0}, "the cost of 'sin' must be an integer from 1 to 40, got 0"),
+        ({"add": 1.5, "sin": 1}, "the cost of 'add' must be an integer"),
+        ("add", "operators must be names such as"),
+        ((), "operators must be names such as"),
+    ],
+)
+def test_operators_that_cannot_be_are_refused(operators, words):
+    X, y = law(20)
+    with pytest.raises(DeclarationError, match=words):
+        clone(SMALL).set_params(operators=operators).fit(X, y)

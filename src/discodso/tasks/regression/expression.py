@@ -18,7 +18,7 @@ from discodso.base.arrays import Floats
 from discodso.base.checks import is_number
 from discodso.base.errors import InvalidDesignError
 from discodso.space.design import Design
-from discodso.tasks.regression.operators import OPERATORS, Operator
+from discodso.tasks.regression.operators import OPERATORS, Costs, Operator
 from discodso.tasks.regression.typeset import markup, mathml
 
 CONST = "const"
@@ -116,6 +116,10 @@ class Expression:
     def _repr_html_(self) -> str:
         """Typeset, for notebooks."""
         return markup(mathml(self))
+
+    def cost(self, costs: Costs | None = None) -> float:
+        """The sum of what its tokens cost; the complexity if nothing is said of costs."""
+        return self.complexity if costs is None else float(sum(costs[name] for name in self.design.tokens))
 
     @property
     def complexity(self) -> float:

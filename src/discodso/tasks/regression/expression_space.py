@@ -22,7 +22,7 @@ from discodso.tasks.regression._refine_kernels import levenberg_marquardt
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import CONST, literal_value
 from discodso.tasks.regression.losses import nmse_reward, scaled_error, weighted_variance
-from discodso.tasks.regression.operators import Operator, operators_named
+from discodso.tasks.regression.operators import Costs, Operator, operators_named
 from discodso.tasks.regression.options import METRICS, REALS, MetricName, Range, is_squared
 
 DEFAULT_LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", CONST)
@@ -44,6 +44,7 @@ class RegressionSpace:
         no_constant_subtrees: no operator has numbers only for operands.
         no_inverses: no operator directly inside its inverse.
         max_constants: limit on the number of constants; None for none.
+        costs: of tokens; None for what operators say themselves, and 1 for all others.
     """
 
     library: tuple[str | Operator, ...] = DEFAULT_LIBRARY
@@ -55,6 +56,7 @@ class RegressionSpace:
     no_constant_subtrees: bool = False
     no_inverses: bool = False
     max_constants: int | None = None
+    costs: Costs | None = None
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -72,9 +74,12 @@ class RegressionSpace:
         """The space for a number of inputs."""
         require_integer("inputs", inputs, 1)
         names = [f"x{i + 1}" for i in range(inputs)]
-        tokens = [Token(o.name, o.arity, complexity=o.complexity) for o in self.operators]
+        cost = {o.name: o.complexity if self.costs is None else self.costs[o.name] for o in self.operators}
+        cost |= {n: 1.0 if self.costs is None else self.costs[n] for n in self.numbers}
+        tokens = [Token(o.name, o.arity, complexity=cost[o.name]) for o in self.operators]
         tokens += [Token(name) for name in names]
-        tokens += [Token(n, range=self.const_range if n == CONST else None) for n in self.numbers]
+        ranges = {CONST: self.const_range}
+        tokens += [Token(n, range=ranges.get(n), complexity=cost[n]) for n in self.numbers]
         return Space(tokens, Tree(self.min_length, self.max_length), self._rules(names))
 
     def _rules(self, inputs: list[str]) -> list[rule.Constraint]:

@@ -36,6 +36,7 @@ from discodso.tasks.regression.expression_space import Fit, RegressionSpace
 from discodso.tasks.regression.front import FrontKeeper, front_columns
 from discodso.tasks.regression.losses import metric_loss
 from discodso.tasks.regression.models import FoundEquation, calls_for_choice, kept_expressions, make_model
+from discodso.tasks.regression.operators import library_and_costs
 from discodso.tasks.regression.options import BUDGET, RegressionOptions, is_squared
 from discodso.tasks.regression.prune import fit_constants
 from discodso.tasks.regression.typeset import equation as equation_of
@@ -61,7 +62,13 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
         seen[rng.permutation(len(y))[: len(y) // 4]] = False
     # Of the space, what is an option; for the rest the paper's rules.
     shared = {own.name for own in fields(RegressionSpace)} & {own.name for own in fields(options)}
-    description = RegressionSpace(min_length=1, **{name: getattr(options, name) for name in shared})
+    library, costs = library_and_costs(options.operators)
+    description = RegressionSpace(
+        library,
+        min_length=1,
+        costs=costs,
+        **{name: getattr(options, name) for name in shared - {"operators"}},
+    )
     squared = is_squared(options.metric)
     default = settings.preset == "default" and settings.method is None and not settings.changes
     if default and is_possible(description, squared and options.polish and options.scaled):
@@ -129,6 +136,7 @@ def _finisher(
             refines=options.refines,
             widen=options.must_extrapolate,
             const_range=options.const_range,
+            costs=library_and_costs(options.operators)[1],
         )
         calls = result.calls + used + model.calls
         expression, front = model.expression, model.front
@@ -323,7 +331,8 @@ kind = "regression"
 table = "data.csv"         # with a header line
 target = "y"               # the column to explain
 # ignore = ["id"]
-# library = ["add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", "const"]
+# operators = ["add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", "const"]
+#                          # or with costs, {add = 1, mul = 1, sin = 4, const = 1}
 # max_length = 32
 # const_range = [-inf, inf]
 # metric = "nmse"          # nmse, nrmse, mae, r2

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from discodso.base.options import check_options, option
+from discodso.tasks.regression.operators import library_and_costs, operators_in_words
 
 BUDGET = 100_000
 Range = tuple[float, float]
@@ -26,8 +27,11 @@ def is_squared(metric: Any) -> bool:
 class ModelOptions:
     """What equations may look like, and how one is chosen."""
 
-    library: tuple[Any, ...] = option(
-        LIBRARY, 'Operators (names or `Operator` objects of one\'s own), numbers, and "const".', command=""
+    operators: Any = option(
+        LIBRARY,
+        'Operators (names or `Operator` objects of one\'s own), numbers, and "const"; or each with its cost, an '
+        "integer, as sin=4.",
+        read=operators_in_words,
     )
     max_length: int = option(32, "Longest expression, in tokens.", least=1)
     const_range: Range = option(REALS, "Where constants may lie.", command="")
@@ -61,10 +65,14 @@ class ModelOptions:
     )
     threads: int = option(1, "Of the evaluator.", least=1, command="")
 
-    IN_FILES: ClassVar[Mapping[str, Any]] = {"library": tuple[str, ...], "metric": MetricName}
+    IN_FILES: ClassVar[Mapping[str, Any]] = {
+        "operators": tuple[str, ...] | dict[str, int],
+        "metric": MetricName,
+    }
 
     def __post_init__(self) -> None:
         check_options(self)
+        library_and_costs(self.operators)
 
     @property
     def refines(self) -> bool:

@@ -30,6 +30,7 @@ from discodso.tasks.regression.engine._trees import (
     DIV,
     EXP,
     INV,
+    LITERAL,
     LOG,
     LOG_SIZE,
     MUL,
@@ -291,9 +292,14 @@ class EquationSearch:
         limit = before + room
         share = int((_LISTING if len(self.setting.columns) > 1 else _LISTING_ONE) * self.setting.budget)
         if self.stage == 0 and before + 2 <= share:
-            self._enumerate(min(limit, share))
+            price = 0
+            # Where operators are dear there are prices that no new expression has.
+            while self.stage == 0 and int(self.counts[0]) == before and price < self.pool_price:
+                price = self.pool_price
+                self._enumerate(min(limit, share))
         else:
             self.stage = 1
+        if self.stage == 1 and int(self.counts[0]) == before:
             self._evolve(limit)
         self._look()
         return int(self.counts[0]) - before
@@ -668,8 +674,16 @@ def make_setting(
         codes.append(INV)
     codes = [code for code in codes if code != NEG]  # coefficients have signs
     prices = np.ones(COLUMN + len(columns))
-    for name, price in PRICES.items():
-        prices[OPERATORS[name].code] = price
+    if description.costs is None:
+        for name, price in PRICES.items():
+            prices[OPERATORS[name].code] = price
+    else:
+        for name, operator in OPERATORS.items():
+            prices[operator.code] = description.costs[name]
+        prices[CONSTANT] = description.costs["const"]
+        places = [name for name in description.numbers if name != "const"]
+        for place, name in enumerate(places):
+            prices[LITERAL + place] = description.costs[name]
     nesting = np.zeros((CONSTANT, CONSTANT), np.bool_)
     if description.trigonometry:
         family = [OPERATORS[name].code for name in ("sin", "cos", "tan")]
