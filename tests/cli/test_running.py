@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -184,3 +185,20 @@ def test_operators_with_costs_on_the_command_line(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main([*words[:-1], "add,mul=x"])
     assert "the cost of 'mul' must be an integer from 1 to 40, got 'x'" in capsys.readouterr().err
+
+
+def test_rules_of_nesting_on_the_command_line(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,y\n" + "".join(f"{a},{a * a + 1}\n" for a in range(1, 9)))
+    for place, (words, wanted) in enumerate(
+        [
+            (["sin:sin,cos", "exp:exp"], {"sin": ["sin", "cos"], "exp": ["exp"]}),
+            (["none"], {}),
+            ([], None),
+        ]
+    ):
+        out, more = tmp_path / str(place), [part for word in words for part in ("--nesting", word)]
+        with pytest.raises(SystemExit) as ended:
+            main(["fit", str(path), "--target", "y", "--budget", "100", "--json", "--out", str(out), *more])
+        assert ended.value.code == 0
+        assert tomllib.loads((out / "settings.toml").read_text())["task"].get("nesting") == wanted

@@ -213,9 +213,6 @@ def test_operators_may_have_costs_which_the_front_adds_up():
         assert point.complexity == sum(known.get(token, 5) for token in point.expression.design.tokens)
     equal = {row["complexity"]: row for row in model.front_rows_}
     assert all("sin" not in row["expression"] for cost, row in equal.items() if cost < 12)
-    # x1^2 with sin at a price that nothing can pay; without a price it is found at once
-    dear = DisCoRegressor(budget=3000, operators={**costs, "sin": 40, "mul": 1, "add": 1}, random_state=0)
-    assert "sin" not in str(dear.fit(X, X[:, 0] * X[:, 1] + 1e-3 * np.sin(X[:, 0])))
 
 
 def test_costs_count_where_disco_searches_too():
@@ -242,3 +239,62 @@ def test_operators_that_cannot_be_are_refused(operators, words):
     X, y = law(20)
     with pytest.raises(DeclarationError, match=words):
         clone(SMALL).set_params(operators=operators).fit(X, y)
+
+
+def nested(model, outer, inner):
+    """Whether an operator stands inside another in anything that was kept."""
+    for point in model.front_points_:
+        tokens = point.expression.design.tokens
+        for place, name in enumerate(tokens):
+            open_slots = 1
+            for token in tokens[place:]:
+                operator = point.expression.operator(token)
+                open_slots += (operator.arity if operator else 0) - 1
+                if name == outer and token == inner and token is not tokens[place]:
+                    return True
+                if open_slots == 0:
+                    break
+    return False
+
+
+def test_rules_of_nesting_are_the_users():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (80, 1))
+    y = 2 * np.sin(np.cos(X[:, 0])) + X[:, 0]
+    free = DisCoRegressor(budget=20_000, nesting={}, random_state=0).fit(X, y)
+    assert str(free) == "x1 + 2 * sin(cos(x1))"
+    ruled = DisCoRegressor(budget=20_000, random_state=0).fit(X, y)
+    assert not nested(ruled, "sin", "cos")
+    assert nested(free, "sin", "cos")
+    own = DisCoRegressor(budget=20_000, nesting={"sin": "cos", "exp": ["sin", "cos"]}, random_state=0).fit(
+        X, y
+    )
+    assert not nested(own, "sin", "cos")
+
+
+def test_rules_of_nesting_hold_for_disco():
+    X, y = law()
+    kept = {}
+    for nesting in ({"exp": ["exp", "log"]}, {}):
+        model = DisCoRegressor(
+            budget=1500,
+            operators=("add", "exp", "log", "const"),
+            nesting=nesting,
+            scaled=False,
+            random_state=0,
+        ).fit(X, y)
+        inside = [nested(model, "exp", name) for name in ("exp", "log")]
+        kept[bool(nesting)] = any(inside)
+        names = [rule.name for rule in model.space_.constraints]
+        assert any("ForbiddenDescendant" in name for name in names) is bool(nesting)
+    assert not kept[True]
+
+
+@pytest.mark.parametrize(
+    ("nesting", "words"),
+    [({"sinus": ["sin"]}, "nesting must be names of operators"), (("sin",), "nesting must be a mapping")],
+)
+def test_rules_of_nesting_that_cannot_be_are_refused(nesting, words):
+    X, y = law(20)
+    with pytest.raises(DeclarationError, match=words):
+        clone(SMALL).set_params(nesting=nesting).fit(X, y)

@@ -67,9 +67,7 @@ def test_the_truth_scores_one_on_both_sets(problem, variant):
         "neg",
         "const",
     )
-    space = RegressionSpace(library=library, min_length=1, max_length=64, trigonometry=False).build(
-        problem.inputs
-    )
+    space = RegressionSpace(library=library, min_length=1, max_length=64, nesting={}).build(problem.inputs)
     program = Program.of(space.library)
     for inputs, target in ((X, y), (wide_x, wide_y)):
         assert Fit.of(program, inputs, target)(space.encode([truth.design]))[0] == pytest.approx(1, abs=1e-9)

@@ -296,7 +296,7 @@ def with_needed(description: RegressionSpace, guesses: Sequence[Design] = ()) ->
     more = dict.fromkeys(name for name in (*NEEDED, *used) if name not in description.library)
     library = (*description.library, *more)
     return replace(
-        RegressionSpace(library, min_length=1, max_length=LARGEST, trigonometry=False),
+        RegressionSpace(library, min_length=1, max_length=LARGEST, nesting={}),
         const_range=(-math.inf, math.inf),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,7 +39,8 @@ class RegressionSpace:
         library: names of operators (or `Operator` objects of one's own), numbers, and "const".
         min_length, max_length: of the traversal.
         const_range: where constants may lie; infinite ends are drawn near 0.
-        trigonometry: no trigonometric function inside another.
+        nesting: operators by those that they must not stand inside; None for the paper's rule, no trigonometric
+            function inside another.
         need_input: every expression has an input.
         no_constant_subtrees: no operator has numbers only for operands.
         no_inverses: no operator directly inside its inverse.
@@ -51,7 +52,7 @@ class RegressionSpace:
     min_length: int = 4
     max_length: int = 32
     const_range: Range = REALS
-    trigonometry: bool = True
+    nesting: Mapping[str, tuple[str, ...]] | None = None
     need_input: bool = False
     no_constant_subtrees: bool = False
     no_inverses: bool = False
@@ -87,8 +88,11 @@ class RegressionSpace:
         unary, family = [name for name in arity if arity[name] == 1], [n for n in TRIGONOMETRIC if n in arity]
         pairs, numbers = [pair for pair in INVERSES if set(pair) <= set(arity)], self.numbers
         rules: list[rule.Constraint] = []
-        if self.trigonometry and family:
+        if self.nesting is None and family:
             rules.append(rule.NoNesting(family))
+        for outer, inner in (self.nesting or {}).items():
+            below = [name for name in inner if name in arity]
+            rules += [rule.ForbiddenDescendant([outer], below)] if outer in arity and below else []
         if self.need_input:
             rules.append(rule.Required(inputs))
         if self.no_constant_subtrees and numbers:

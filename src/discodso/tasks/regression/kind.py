@@ -36,7 +36,7 @@ from discodso.tasks.regression.expression_space import Fit, RegressionSpace
 from discodso.tasks.regression.front import FrontKeeper, front_columns
 from discodso.tasks.regression.losses import metric_loss
 from discodso.tasks.regression.models import FoundEquation, calls_for_choice, kept_expressions, make_model
-from discodso.tasks.regression.operators import library_and_costs
+from discodso.tasks.regression.operators import library_and_costs, nesting_rules
 from discodso.tasks.regression.options import BUDGET, RegressionOptions, is_squared
 from discodso.tasks.regression.prune import fit_constants
 from discodso.tasks.regression.typeset import equation as equation_of
@@ -67,7 +67,8 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
         library,
         min_length=1,
         costs=costs,
-        **{name: getattr(options, name) for name in shared - {"operators"}},
+        **{name: getattr(options, name) for name in shared - {"operators", "nesting"}},
+        nesting=nesting_rules(options.nesting, library),
     )
     squared = is_squared(options.metric)
     default = settings.preset == "default" and settings.method is None and not settings.changes
@@ -333,6 +334,7 @@ target = "y"               # the column to explain
 # ignore = ["id"]
 # operators = ["add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", "const"]
 #                          # or with costs, {add = 1, mul = 1, sin = 4, const = 1}
+# nesting = {sin = ["sin", "cos"], exp = ["exp"]}   # what must not stand inside
 # max_length = 32
 # const_range = [-inf, inf]
 # metric = "nmse"          # nmse, nrmse, mae, r2

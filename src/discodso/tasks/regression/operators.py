@@ -157,3 +157,35 @@ def operators_in_words(words: Iterable[str]) -> Any:
         digits = cost.strip().isdigit()
         found[token.strip()] = int(cost) if digits else (cost if equals else 1)
     return found if any("=" in name for name in names) else tuple(names)
+
+
+def nesting_rules(given: Any, own: Iterable[Any] = ()) -> dict[str, tuple[str, ...]] | None:
+    """Operators by those that they must not stand inside, by their own names; None where nothing is said.
+
+    Args:
+        given: a mapping from the name of an operator to one or more others.
+        own: tokens of the library, among which operators of one's own may be.
+    """
+    if given is None:
+        return None
+    require("nesting", given, isinstance(given, Mapping), 'a mapping such as {"sin": ["sin", "cos"]}')
+    known = {*OPERATORS, *(token.name for token in own if isinstance(token, Operator))}
+    found: dict[str, tuple[str, ...]] = {}
+    for outer, inner in given.items():
+        names = [
+            _ALIASES.get(name, name) for name in (outer, *((inner,) if isinstance(inner, str) else inner))
+        ]
+        for name in names:
+            require("nesting", name, name in known, f"names of operators, which are {', '.join(OPERATORS)}")
+        found[names[0]] = tuple(names[1:])
+    return found
+
+
+def nesting_in_words(words: Iterable[str]) -> dict[str, tuple[str, ...]] | None:
+    """What `nesting_rules` takes, from words such as "sin:sin,cos"; None for none, no rules for "none"."""
+    own = [word.partition(":") for word in words if word.strip() != "none"]
+    rules = {
+        outer.strip(): tuple(name.strip() for name in inner.split(",") if name.strip())
+        for outer, _, inner in own
+    }
+    return rules if list(words) else None

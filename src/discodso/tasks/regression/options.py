@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from discodso.base.options import check_options, option
-from discodso.tasks.regression.operators import library_and_costs, operators_in_words
+from discodso.tasks.regression.operators import (
+    library_and_costs,
+    nesting_in_words,
+    nesting_rules,
+    operators_in_words,
+)
 
 BUDGET = 100_000
 Range = tuple[float, float]
@@ -32,6 +37,12 @@ class ModelOptions:
         'Operators (names or `Operator` objects of one\'s own), numbers, and "const"; or each with its cost, an '
         "integer, as sin=4.",
         read=operators_in_words,
+    )
+    nesting: Any = option(
+        None,
+        "Operators that must not stand inside others, as sin:sin,cos, in place of the rules that are there else: "
+        "no trigonometric function in another, no exp in exp, no log in log; none for no rules.",
+        read=nesting_in_words,
     )
     max_length: int = option(32, "Longest expression, in tokens.", least=1)
     const_range: Range = option(REALS, "Where constants may lie.", command="")
@@ -67,12 +78,14 @@ class ModelOptions:
 
     IN_FILES: ClassVar[Mapping[str, Any]] = {
         "operators": tuple[str, ...] | dict[str, int],
+        "nesting": dict[str, tuple[str, ...]] | None,
         "metric": MetricName,
     }
 
     def __post_init__(self) -> None:
         check_options(self)
-        library_and_costs(self.operators)
+        tokens, _ = library_and_costs(self.operators)
+        nesting_rules(self.nesting, tokens)
 
     @property
     def refines(self) -> bool:

@@ -685,11 +685,12 @@ def make_setting(
         for place, name in enumerate(places):
             prices[LITERAL + place] = description.costs[name]
     nesting = np.zeros((CONSTANT, CONSTANT), np.bool_)
-    if description.trigonometry:
-        family = [OPERATORS[name].code for name in ("sin", "cos", "tan")]
-        for outer in family:
-            nesting[outer, family] = True
-    nesting[EXP, EXP] = nesting[LOG, LOG] = True
+    trigonometric = ("sin", "cos", "tan")
+    rules = description.nesting
+    if rules is None:
+        rules = {**dict.fromkeys(trigonometric, trigonometric), "exp": ("exp",), "log": ("log",)}
+    for outer, inner in rules.items():
+        nesting[OPERATORS[outer].code, [OPERATORS[name].code for name in inner]] = True
     nesting[:, LOG_SIZE] = True
     nesting[[ADD, SUB], LOG_SIZE] = False
     most = fitting.MOST_CONSTANTS if description.max_constants is None else description.max_constants
