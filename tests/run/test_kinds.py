@@ -42,7 +42,7 @@ OPTIONS = {
             const_range=(-1.5, 2.0),
             max_constants=3,
             need_input=True,
-            metric="mae",
+            loss="mae",
             selection="validation",
         ),
         RegressionOptions(table="a.csv", target="y", operators={"add": 1, "sin": 4, "2.5": 2}, nesting={}),

@@ -112,3 +112,14 @@ def test_a_constant_or_tiny_table_gives_a_model():
         X = np.arange(5.0)[:, None]
         model = DisCoRegressor(budget=500, random_state=0).fit(X, y)
         assert np.isfinite(model.predict(X)).all()
+
+
+def test_patience_ends_a_search_that_gets_no_better():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.5, 3, (60, 1))
+    y = rng.standard_normal(60)  # nothing to find
+    model = DisCoRegressor(budget=10**6, patience=20_000, max_length=4, random_state=0).fit(X, y)
+    assert model.result_.stop is StopReason.PATIENCE
+    assert 20_000 <= model.calls_ < 200_000
+    better = [row.calls for row in model.result_.history if row.best == model.result_.best.reward]
+    assert model.result_.calls - better[0] >= 20_000

@@ -116,7 +116,7 @@ def test_models_that_are_not_finite_outside_are_passed_over():
     assert bold.score(X, y) > 0.9999
 
 
-def test_operators_metrics_and_ranges_of_ones_own():
+def test_operators_losses_and_ranges_of_ones_own():
     X, y = law()
     root = Operator("cbrt", 1, np.cbrt)
     model = DisCoRegressor(
@@ -124,9 +124,9 @@ def test_operators_metrics_and_ranges_of_ones_own():
     )
     model.fit(X, np.cbrt(y))
     assert model.score(X, np.cbrt(y)) > 0.5
-    worst = DisCoRegressor(budget=1000, metric=lambda y, p, w: -float(np.abs(y - p).max()), random_state=0)
+    worst = DisCoRegressor(budget=1000, loss=lambda y, p, w: float(np.abs(y - p).max()), random_state=0)
     assert math.isfinite(worst.fit(X, y).score(X, y))
-    absolute = DisCoRegressor(budget=1000, metric="mae", random_state=0).fit(X, y)
+    absolute = DisCoRegressor(budget=1000, loss="mae", random_state=0).fit(X, y)
     assert absolute.score(X, y) > 0.3
 
 
@@ -142,7 +142,8 @@ def test_constant_targets_and_single_rows():
         ({"budget": 0}, "budget"),
         ({"time_limit": -1}, "time_limit"),
         ({"selection": "best"}, "selection"),
-        ({"metric": "rmse"}, "metric"),
+        ({"patience": 0}, "patience"),
+        ({"loss": "rmse"}, "loss"),
         ({"operators": ("sinh", "const")}, "unknown operator 'sinh'"),
         ({"column_names": ("a",)}, "column_names"),
     ],
@@ -298,3 +299,20 @@ def test_rules_of_nesting_that_cannot_be_are_refused(nesting, words):
     X, y = law(20)
     with pytest.raises(DeclarationError, match=words):
         clone(SMALL).set_params(nesting=nesting).fit(X, y)
+
+
+def test_a_loss_of_ones_own_is_minimised():
+    X, y = law()
+    y = y.to_numpy() * np.where(np.arange(len(y)) == 3, 50.0, 1.0)  # an outlier, which this loss does not mind
+
+    def loss(y, prediction, weights):
+        return float(weights @ np.log1p(np.abs(y - prediction)))
+
+    model = DisCoRegressor(budget=3000, loss=loss, random_state=0).fit(X, y)
+    weights = np.full(len(y), 1 / len(y))
+    for point in model.front_points_:
+        assert point.loss == pytest.approx(loss(y, point.expression(X.to_numpy()), weights))
+    best = model.result_.best
+    assert best.reward == pytest.approx(-min(point.loss for point in model.front_points_), rel=0.5)
+    constant = loss(y, np.full(len(y), np.median(y)), weights)
+    assert min(point.loss for point in model.front_points_) < 0.5 * constant

@@ -153,7 +153,7 @@ def test_parameters_that_json_can_hold_are_kept(tmp_path):
         budget=np.int64(300),
         operators=("add", OPERATORS["mul"], "const"),
         const_range=(-math.inf, 5.0),
-        metric=lambda y, p, w: -float(np.abs(y - p).max()),
+        loss=lambda y, p, w: float(np.abs(y - p).max()),
         random_state=np.random.RandomState(0),
         column_names=("a", "b"),
         out=tmp_path / "run",
@@ -163,7 +163,7 @@ def test_parameters_that_json_can_hold_are_kept(tmp_path):
     assert again.budget == 300
     assert again.operators == ("add", "mul", "const")
     assert again.const_range == (-math.inf, 5.0)
-    assert again.metric == "nmse"
+    assert again.loss == "nmse"
     assert again.random_state is None
     assert again.out is None
     np.testing.assert_array_equal(again.predict(X.to_numpy()), model.predict(X.to_numpy()))

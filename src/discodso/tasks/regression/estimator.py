@@ -59,6 +59,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         budget: int = BUDGET,
         time_limit: float | None = None,
+        patience: int | None = None,
         preset: Preset = "default",
         method: MethodSettings | None = None,
         column_names: tuple[str, ...] | None = None,
@@ -73,6 +74,8 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             budget: objective calls to spend, on the search and on the choice of a model.
             time_limit: seconds to spend, on the search and on the choice of a model; None for no limit.
+            patience: end the search after so many calls without a better equation; None for no such end. What
+                fits to the last digits always ends it.
             preset: settings of the method by name, "default" or "paper"; see `preset`.
             method: settings of the method, in place of a preset.
             column_names: names of the inputs, where X has none of its own.
@@ -84,6 +87,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         self.budget = budget
         self.time_limit = time_limit
+        self.patience = patience
         self.preset = preset
         self.method = method
         self.column_names = column_names
@@ -145,7 +149,8 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(base, (int, np.integer)):
             base = check_random_state(base).randint(2**31 - 1)  # a number that a resumed run can begin with
         before: FoundEquation | None = getattr(self, "_found", None) if self.warm_start else None
-        plan, kept = Plan(self.budget, int(base), time_limit=self.time_limit), before.kept if before else ()
+        plan = Plan(self.budget, int(base), time_limit=self.time_limit, patience=self.patience)
+        kept = before.kept if before else ()
         kept = (*(Expression.parse(guess, data.columns).design for guess in self.guesses), *kept)
         settings = RunSettings(options, plan, self.method, self.preset, initial_designs=kept, given=data)
         if resume:

@@ -34,7 +34,7 @@ from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import Expression, input_index
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace
 from discodso.tasks.regression.front import FrontKeeper, front_columns
-from discodso.tasks.regression.losses import metric_loss
+from discodso.tasks.regression.losses import mean_loss
 from discodso.tasks.regression.models import FoundEquation, calls_for_choice, kept_expressions, make_model
 from discodso.tasks.regression.operators import library_and_costs, nesting_rules
 from discodso.tasks.regression.options import BUDGET, RegressionOptions, is_squared
@@ -70,13 +70,13 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
         **{name: getattr(options, name) for name in shared - {"operators", "nesting"}},
         nesting=nesting_rules(options.nesting, library),
     )
-    squared = is_squared(options.metric)
+    squared = is_squared(options.loss)
     default = settings.preset == "default" and settings.method is None and not settings.changes
     if default and is_possible(description, squared and options.polish and options.scaled):
         return _compiled(settings, data, description, (X, y, weights), seen, rng, began)
     space = description.build(X.shape[1])
     program = Program.of(space.library, description.operators)
-    how = {"metric": options.metric, "threads": options.threads, "scaled": bool(options.scaled and squared)}
+    how = {"loss": options.loss, "threads": options.threads, "scaled": bool(options.scaled and squared)}
     keeper = FrontKeeper(space, Fit.of(program, X[seen], y[seen], weights[seen], **how))
     refine = keeper.refine if options.refines else None
     task = Task(space, batch_objective=keeper, name="regression", refine=refine)
@@ -131,9 +131,9 @@ def _finisher(
             unseen,
             room=room - used,
             selection="complexity"
-            if options.selection == "auto" and not is_squared(options.metric)
+            if options.selection == "auto" and not is_squared(options.loss)
             else options.selection,
-            loss=partial(metric_loss, options.metric),
+            loss=partial(mean_loss, options.loss),
             refines=options.refines,
             widen=options.must_extrapolate,
             const_range=options.const_range,
@@ -175,7 +175,7 @@ def _compiled(
         X,
         y,
         weights,
-        metric=options.metric,
+        loss=options.loss,
         threads=options.threads,
     )
     started: list[EquationMethod] = []
@@ -337,7 +337,7 @@ target = "y"               # the column to explain
 # nesting = {sin = ["sin", "cos"], exp = ["exp"]}   # what must not stand inside
 # max_length = 32
 # const_range = [-inf, inf]
-# metric = "nmse"          # nmse, nrmse, mae, r2
+# loss = "nmse"            # nmse, nrmse, mae, r2
 # selection = "auto"       # auto, accuracy, validation, complexity
 # polish = true            # fit constants by least squares
 # threads = 1

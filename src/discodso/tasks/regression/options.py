@@ -18,14 +18,14 @@ from discodso.tasks.regression.operators import (
 BUDGET = 100_000
 Range = tuple[float, float]
 REALS: Range = (-math.inf, math.inf)
-MetricName = Literal["nmse", "nrmse", "mae", "r2"]
-METRICS: tuple[str, ...] = get_args(MetricName)
+LossName = Literal["nmse", "nrmse", "mae", "r2"]
+LOSSES: tuple[str, ...] = get_args(LossName)
 LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", "const")
 
 
-def is_squared(metric: Any) -> bool:
-    """Whether a metric is one of the squared error, which least squares serves."""
-    return not callable(metric) and metric != "mae"
+def is_squared(loss: Any) -> bool:
+    """Whether a loss is one of the squared error, which least squares serves."""
+    return not callable(loss) and loss != "mae"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +50,11 @@ class ModelOptions:
     no_constant_subtrees: bool = option(True, "No operator has numbers only for operands.", command="")
     no_inverses: bool = option(True, "No operator directly inside its inverse.", command="")
     max_constants: int | None = option(None, "Limit on the number of constants.", command="")
-    metric: Any = option(
+    loss: Any = option(
         "nmse",
-        '"nmse", "nrmse", "mae", "r2", or a function of (y, prediction, weights) to a reward.',
-        choices=METRICS,
+        'What is minimised: "nmse", "nrmse", "mae", "r2", or a function of (y, prediction, weights) to a number; '
+        "the weights sum to 1.",
+        choices=LOSSES,
         command="",
     )
     polish: bool = option(
@@ -79,7 +80,7 @@ class ModelOptions:
     IN_FILES: ClassVar[Mapping[str, Any]] = {
         "operators": tuple[str, ...] | dict[str, int],
         "nesting": dict[str, tuple[str, ...]] | None,
-        "metric": MetricName,
+        "loss": LossName,
     }
 
     def __post_init__(self) -> None:
@@ -90,7 +91,7 @@ class ModelOptions:
     @property
     def refines(self) -> bool:
         """Whether the task fits constants by least squares."""
-        return bool(self.polish and is_squared(self.metric))
+        return bool(self.polish and is_squared(self.loss))
 
 
 @dataclass(frozen=True, kw_only=True)
