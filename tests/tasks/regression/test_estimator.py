@@ -303,7 +303,9 @@ def test_rules_of_nesting_that_cannot_be_are_refused(nesting, words):
 
 def test_a_loss_of_ones_own_is_minimised():
     X, y = law()
-    y = y.to_numpy() * np.where(np.arange(len(y)) == 3, 50.0, 1.0)  # an outlier, which this loss does not mind
+    y = y.to_numpy() * np.where(
+        np.arange(len(y)) == 3, 50.0, 1.0
+    )  # an outlier, which this loss does not mind
 
     def loss(y, prediction, weights):
         return float(weights @ np.log1p(np.abs(y - prediction)))

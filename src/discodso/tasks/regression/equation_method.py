@@ -7,12 +7,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Floats, Ints
 from discodso.base.errors import DiscodsoError
+from discodso.base.streams import Forgiving
 from discodso.disco.method import Metrics, Searched
 from discodso.space.design import Design, DesignBatch
 from discodso.space.space import Space
@@ -201,6 +203,16 @@ class EquationMethod:
             found = [_NAMES[code]]
         return found
 
+    def standing(self) -> list[tuple[Design, float]]:
+        """The best of every price that is better than all cheaper ones, with its mean squared error."""
+        found, smallest = [], math.inf
+        variance = (self.target_scale * self.engine.scale) ** 2
+        for codes, values, factors, error, _ in self.engine.kept(best=True):
+            if error < _BETTER * smallest:
+                smallest = error
+                found.append((self.design(codes, values, factors), error * variance))
+        return found
+
     def designs(self) -> tuple[Design, ...]:
         """The best of every price."""
         return tuple(
@@ -282,7 +294,8 @@ def announce_compiling() -> None:
     cache = getattr(evolution.evolve, "_cache", None)
     folder = Path(str(getattr(cache, "cache_path", "")))
     if not evolution.evolve.signatures and not any(folder.glob("_evolution.evolve-*.nbi")):
-        print("compiling the search for equations, once, about a minute", file=sys.stderr, flush=True)
+        words: Any = Forgiving(sys.stderr)
+        print("compiling the search for equations, once, about a minute", file=words, flush=True)
 
 
 def is_possible(description: RegressionSpace, squared: bool) -> bool:

@@ -20,6 +20,7 @@ from discodso.base.options import parameters_of, require_nothing_left, taken, wi
 from discodso.disco.method import MethodSettings
 from discodso.disco.presets import Preset
 from discodso.report import figures
+from discodso.run.callbacks import RichProgress, is_watched
 from discodso.run.plan import Plan
 from discodso.run.settings import RunSettings
 from discodso.run.start import settings_of, start
@@ -67,6 +68,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         guesses: tuple[str, ...] = (),
         random_state: Any = None,
         out: Any = None,
+        verbose: bool | None = None,
         **options: Any,
     ) -> None:
         """Say how to search.
@@ -82,6 +84,8 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             warm_start: begin with the equations of the last fit.
             guesses: equations to begin with, as text, such as "2 * speed + 1"; their constants are fitted.
             random_state: seed.
+            verbose: show the best equations by complexity on standard error while the search runs; by default
+                where that is a terminal, and in a notebook.
             out: folder for the run of the search, new or empty; `resume` goes on with what is there.
         {options}
         """
@@ -95,6 +99,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.guesses = guesses
         self.random_state = random_state
         self.out = out
+        self.verbose = verbose
         given = taken(ModelOptions, options)
         require_nothing_left("DisCoRegressor", options, ModelOptions)
         for parameter in parameters_of(ModelOptions):
@@ -144,6 +149,8 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         names = [parameter.name for parameter in parameters_of(ModelOptions)]
         options = RegressionOptions(table="", target="y", **{name: getattr(self, name) for name in names})
         require_one_of("preset", self.preset, ("default", "paper"))
+        is_flag = self.verbose is None or isinstance(self.verbose, (bool, np.bool_))
+        require("verbose", self.verbose, is_flag, "True, False, or None for where people look")
         data = self._data(X, y, sample_weight, target or _target_names(y)[0])
         base = self.random_state
         if not isinstance(base, (int, np.integer)):
@@ -157,7 +164,9 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             # The batch size follows the budget that the run began with, so its method is that of the folder.
             begun = settings_of(self.out, self.budget, self.time_limit)
             settings = replace(settings, plan=begun.plan, method=begun.method)
-        outcome = start(settings, out=self.out, resume=resume)
+        watched = is_watched() if self.verbose is None else self.verbose
+        callback = RichProgress(leave=True) if watched else None
+        outcome = start(settings, out=self.out, resume=resume, callback=callback)
         found: FoundEquation = outcome.found
         self.result_, self.space_ = outcome.result, outcome.space
         self.expression_, self.front_points_, self.calls_ = found.expression, found.front, found.calls

@@ -208,6 +208,12 @@ class Fit:
         self.program.in_parts(fit, designs, self.threads, values)
         return Refined(replace(designs, values=values), self.reward_of(errors), calls)
 
+    def loss_of(self, reward: float) -> float:
+        """The loss behind a reward; those that have names are relative to the spread of the target."""
+        if callable(self.loss):
+            return -reward
+        return 1.0 - reward if self.loss == "r2" else 1.0 / reward - 1.0
+
     def reward_of(self, errors: Floats) -> Floats:
         """Reward from the mean squared (or absolute) error, infinite for failures."""
         if self.loss == "nmse":

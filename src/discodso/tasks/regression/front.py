@@ -70,6 +70,12 @@ class FrontKeeper:
         levels = (archive.members.designs for _, archive in sorted(self._levels.items()))
         return [design for rank in zip_longest(*levels) for design in rank if design is not None]
 
+    @property
+    def standing(self) -> list[tuple[Design, float]]:
+        """The best of every complexity, with its loss."""
+        levels = [archive.members for _, archive in sorted(self._levels.items())]
+        return [(pool.designs[0], self.fit.loss_of(float(pool.rewards[0]))) for pool in levels]
+
     def __call__(self, designs: DesignBatch) -> Floats:
         """Rewards of the designs."""
         rewards = self.fit(designs)

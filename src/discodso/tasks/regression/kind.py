@@ -39,6 +39,7 @@ from discodso.tasks.regression.models import FoundEquation, calls_for_choice, ke
 from discodso.tasks.regression.operators import library_and_costs, nesting_rules
 from discodso.tasks.regression.options import BUDGET, RegressionOptions, is_squared
 from discodso.tasks.regression.prune import fit_constants
+from discodso.tasks.regression.standing import standing_rows, standing_table
 from discodso.tasks.regression.typeset import equation as equation_of
 from discodso.tasks.regression.typeset import mathml
 
@@ -86,7 +87,15 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
 
     finish = _finisher(settings, data, (X, y, weights), seen, kept, lambda: tuple(keeper.designs))
     method = preset(settings.preset, refines=options.refines, budget=plan.budget)
-    return Prepared(task, _searching(plan, rng, began), method, finish)
+
+    def standing(width: int) -> Sequence[Any]:
+        own = tuple(program.own.values())
+        lines = "a + b f" if keeper.fit.scaled else "f"
+        best = [(Expression(design, data.columns, own), loss) for design, loss in keeper.standing]
+        rows = standing_rows(best, description.costs)
+        return [standing_table(rows, f"{data.target} = {lines}, f", width)]
+
+    return Prepared(task, _searching(plan, rng, began), method, finish, standing=standing)
 
 
 def _searching(plan: Plan, rng: np.random.RandomState, began: float) -> Plan:
@@ -190,9 +199,13 @@ def _compiled(
         return [*found, Expression.parse(repr(float(weights @ y)), data.columns)], used
 
     finish = _finisher(settings, data, rows, seen, kept, lambda: started[0].designs())
-    return Prepared(
-        Task(space, batch_objective=fit, name="regression"), _searching(plan, rng, began), method, finish
-    )
+    task = Task(space, batch_objective=fit, name="regression")
+
+    def standing(width: int) -> Sequence[Any]:
+        best = [(Expression(design, data.columns), error) for design, error in started[0].standing()]
+        return [standing_table(standing_rows(best, description.costs), data.target, width)]
+
+    return Prepared(task, _searching(plan, rng, began), method, finish, standing=standing)
 
 
 # ------------------------------------------------------------------------------------------ to look at

@@ -357,6 +357,11 @@ class EquationSearch:
         self.first[self.pool_price + 1 :] = self.pool_count
 
     @property
+    def scale(self) -> float:
+        """Of the target: errors are relative to its square."""
+        return self.views[0].scale
+
+    @property
     def found(self) -> bool:
         """Whether nothing is left to explain, and a shorter equation was looked for as well."""
         return self.solved_at is not None and int(self.counts[0]) >= _LONGER * self.solved_at + _LEAST_LONGER
