@@ -45,7 +45,9 @@ OPTIONS = {
             loss="mae",
             selection="validation",
         ),
-        RegressionOptions(table="a.csv", target="y", operators={"add": 1, "sin": 4, "2.5": 2}, nesting={}),
+        RegressionOptions(
+            table="a.csv", target="y", operators={"add": 1, "sin": 4, "2.5": 2}, nesting={}, n_jobs=2
+        ),
         RegressionOptions(table="a.csv", target="y", nesting={"sin": ("sin", "cos"), "exp": ()}),
     ],
     "policy": [

@@ -23,6 +23,7 @@ from discodso.tasks.regression.data import Rows
 from discodso.tasks.regression.engine import _evolution as evolution
 from discodso.tasks.regression.engine import _trees as trees
 from discodso.tasks.regression.engine.search import LARGEST, EquationSearch, Setting, make_setting
+from discodso.tasks.regression.engine.side_by_side import SideBySide
 from discodso.tasks.regression.expression import CONST, Expression, Item, input_index, literal_value
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace
 from discodso.tasks.regression.operators import OPERATORS
@@ -46,6 +47,7 @@ class EquationSettings:
         budget: calls of the run, by which the search plans.
         guesses: expressions to begin with.
         started: is told the search when it is built, so that what it keeps can be had at the end.
+        jobs: searches side by side.
     """
 
     description: RegressionSpace
@@ -53,6 +55,7 @@ class EquationSettings:
     budget: int
     guesses: tuple[Design, ...] = ()
     started: Callable[[EquationMethod], None] = lambda method: None
+    jobs: int = 1
 
     def build(self, space: Space, seed: int | np.random.SeedSequence) -> EquationMethod:
         """A fresh search."""
@@ -86,8 +89,11 @@ class EquationMethod:
             [value for _, value in self.literals],
             settings,
         )
-        self.engine = EquationSearch(
-            self.setting, int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
+        number = int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
+        one = settings.jobs == 1
+        self._step = _STEP * settings.jobs
+        self.engine = (
+            EquationSearch(self.setting, number) if one else SideBySide(self.setting, number, settings.jobs)
         )
         self._told: dict[int, float] = {}  # error of the best of each price that the loop knows
         self._guesses = list(settings.guesses)
@@ -109,7 +115,7 @@ class EquationMethod:
         while self._guesses and spent < room:
             spent += self._offer(self._guesses.pop(0), room - spent)
         allowed = min(
-            _STEP, room - spent - min(_NEWS, room // 4)
+            self._step, room - spent - min(_NEWS, room // 4)
         )  # the rest is to rate what is new on all rows
         spent += engine.step(allowed) if allowed > 0 else 0
         exhausted = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -126,10 +127,23 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         _, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         before = getattr(self, "models_", []) if self.warm_start else []
         models = before if len(before) == len(names) else [clone(self) for _ in names]
-        for place, (model, name) in enumerate(zip(models, names, strict=True)):
+        jobs = ModelOptions(n_jobs=self.n_jobs).jobs
+        together = min(jobs, len(names))
+        seeds = [self._seed() for _ in names]
+        for place, model in enumerate(models):
             out = None if self.out is None else Path(self.out) / f"target-{place + 1}"
             model.set_params(**self.get_params(deep=False)).set_params(out=out)
+            if together > 1:  # they would write over one another
+                model.set_params(n_jobs=jobs // together, verbose=False)
+
+        def run(place: int) -> None:
+            model, name = models[place], names[place]
+            model.set_params(random_state=seeds[place])
             model._run(X, y[:, place], sample_weight, resume, name)
+            model.set_params(**self.get_params(deep=False))
+
+        with ThreadPoolExecutor(together) as pool:
+            list(pool.map(run, range(len(names))) if together > 1 else map(run, range(len(names))))
         self._gather(models)
         return self
 
@@ -152,11 +166,8 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         is_flag = self.verbose is None or isinstance(self.verbose, (bool, np.bool_))
         require("verbose", self.verbose, is_flag, "True, False, or None for where people look")
         data = self._data(X, y, sample_weight, target or _target_names(y)[0])
-        base = self.random_state
-        if not isinstance(base, (int, np.integer)):
-            base = check_random_state(base).randint(2**31 - 1)  # a number that a resumed run can begin with
         before: FoundEquation | None = getattr(self, "_found", None) if self.warm_start else None
-        plan = Plan(self.budget, int(base), time_limit=self.time_limit, patience=self.patience)
+        plan = Plan(self.budget, self._seed(), time_limit=self.time_limit, patience=self.patience)
         kept = before.kept if before else ()
         kept = (*(Expression.parse(guess, data.columns).design for guess in self.guesses), *kept)
         settings = RunSettings(options, plan, self.method, self.preset, initial_designs=kept, given=data)
@@ -175,6 +186,12 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.warm_start:
             self._found = found
         return self
+
+    def _seed(self) -> int:
+        """A number that a resumed run can begin with."""
+        given = self.random_state
+        is_number = isinstance(given, (int, np.integer))
+        return int(given if is_number else check_random_state(given).randint(2**31 - 1))
 
     def _data(self, X: Any, y: Any, sample_weight: Any, target: str) -> GivenData:
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)

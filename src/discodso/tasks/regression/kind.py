@@ -77,7 +77,7 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
         return _compiled(settings, data, description, (X, y, weights), seen, rng, began)
     space = description.build(X.shape[1])
     program = Program.of(space.library, description.operators)
-    how = {"loss": options.loss, "threads": options.threads, "scaled": bool(options.scaled and squared)}
+    how = {"loss": options.loss, "threads": options.jobs, "scaled": bool(options.scaled and squared)}
     keeper = FrontKeeper(space, Fit.of(program, X[seen], y[seen], weights[seen], **how))
     refine = keeper.refine if options.refines else None
     task = Task(space, batch_objective=keeper, name="regression", refine=refine)
@@ -185,13 +185,15 @@ def _compiled(
         y,
         weights,
         loss=options.loss,
-        threads=options.threads,
+        threads=options.jobs,
     )
     started: list[EquationMethod] = []
     planned = (
         plan.budget if plan.time_limit is None else min(plan.budget, int(_CALLS_A_SECOND * plan.time_limit))
     )
-    method = EquationSettings(description, fit, planned, settings.initial_designs, started.append)
+    method = EquationSettings(
+        description, fit, planned, settings.initial_designs, started.append, options.jobs
+    )
 
     def kept(room: int) -> tuple[list[Expression], int]:
         found, used = started[0].expressions(data.columns, _some((X, y, weights)), room // 2)
@@ -353,10 +355,10 @@ target = "y"               # the column to explain
 # loss = "nmse"            # nmse, nrmse, mae, r2
 # selection = "auto"       # auto, accuracy, validation, complexity
 # polish = true            # fit constants by least squares
-# threads = 1
+# n_jobs = 1               # searches side by side; -1 for one on each core
 """,
     budget=BUDGET,
-    executors="it evaluates here; see task.threads",
+    executors="it evaluates here; see task.n_jobs",
     lines=_lines,
     data=_data,
     draw=_draw,

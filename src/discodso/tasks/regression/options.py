@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
+from discodso.base.checks import require
 from discodso.base.options import check_options, option
 from discodso.tasks.regression.operators import (
     library_and_costs,
@@ -75,7 +77,11 @@ class ModelOptions:
     must_extrapolate: bool = option(
         True, "The model must also be good, and finite, on data twice as wide as those given.", command=""
     )
-    threads: int = option(1, "Of the evaluator.", least=1, command="")
+    n_jobs: int | None = option(
+        None,
+        "How many searches work side by side, in threads, on one budget; -1 for one on each core.",
+        least=-1,
+    )
 
     IN_FILES: ClassVar[Mapping[str, Any]] = {
         "operators": tuple[str, ...] | dict[str, int],
@@ -87,6 +93,12 @@ class ModelOptions:
         check_options(self)
         tokens, _ = library_and_costs(self.operators)
         nesting_rules(self.nesting, tokens)
+        require("n_jobs", self.n_jobs, self.n_jobs != 0, "a number from 1 on, or -1 for all cores")
+
+    @property
+    def jobs(self) -> int:
+        """How many searches work side by side."""
+        return (os.cpu_count() or 1) if self.n_jobs == -1 else self.n_jobs or 1
 
     @property
     def refines(self) -> bool:

@@ -9,6 +9,7 @@ for y and fitted there.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -170,6 +171,22 @@ class View:
     def best(self) -> float:
         """The smallest error."""
         return float(self.archive[3].min())
+
+    def copy(self) -> View:
+        """Another that goes its own way from here."""
+        other = copy.copy(self)
+        codes, values, lengths, errors, marks, coefficients, counts = self.archive
+        other.archive = (
+            codes.copy(),
+            values.copy(),
+            lengths.copy(),
+            errors.copy(),
+            marks.copy(),
+            coefficients.copy(),
+            counts.copy(),
+        )
+        other.seen, other.told = self.seen.copy(), dict(self.told)
+        return other
 
     def state(self) -> State:
         """All that later steps depend on."""
