@@ -8,7 +8,7 @@ from numba import njit
 from discodso.base.arrays import Bools, Floats, Ints, Words
 from discodso.tasks.regression._vector_math import OPTIONS
 from discodso.tasks.regression.engine import _variation as variation
-from discodso.tasks.regression.engine._fitting import Fitting, fit, solve_terms
+from discodso.tasks.regression.engine._fitting import Fitting, Target, fit, solve_terms
 from discodso.tasks.regression.engine._random import below, chosen, uniform
 from discodso.tasks.regression.engine._trees import (
     CONSTANT,
@@ -27,9 +27,8 @@ ALIKE = 3  # expressions of a cell that use the same functions
 # codes and values [P * slots, T], lengths, errors and marks [P * slots], coefficients [P * slots, terms + 1],
 # counts [P]
 Archive = tuple[Ints, Floats, Ints, Floats, Words, Floats, Ints]
-# rest of the target, roots of the weights, fixed columns, offset without terms, literals, prices, nesting, most
-# constants, limits of constants, generic constants
-Problem = tuple[Floats, Floats, Floats, float, Floats, Floats, Bools, int, tuple[float, float], Floats]
+# target, literals, prices, nesting, most constants, limits of constants, generic constants
+Problem = tuple[Target, Floats, Floats, Bools, int, tuple[float, float], Floats]
 
 
 @njit(**OPTIONS)
@@ -117,7 +116,7 @@ def rate(
 
     Returns the calls that it took, and its error. No call: -1 for one that is not valid, -2 for a repeat.
     """
-    rest, roots, fixed, mean, literals, prices, nesting, most_constants, limits, generic = problem
+    data, literals, prices, nesting, most_constants, limits, generic = problem
     codes, values, lengths = draft
     length = lengths[0]
     if not valid(codes, length, nesting, most_constants):
@@ -133,15 +132,13 @@ def rate(
         return -1, np.inf
     if not add_to(seen, mark) and not again:
         return -2, np.inf
-    error, calls = fit(
-        codes, values, literals, starts, count, rest, roots, fixed, mean, limits, most_calls, 1e-3, room
-    )
+    error, calls = fit(codes, values, literals, starts, count, data, limits, most_calls, 1e-3, room)
     if calls == 0:
         return -1, np.inf
     if error < np.inf and place_for(archive, price, codes, length, error, mark) >= 0:
         if calls > 1:
             # The last step of a fit may have been refused; the coefficients are those of the values.
-            error = solve_terms(codes, values, literals, starts, count, rest, roots, fixed, mean, room)
+            error = solve_terms(codes, values, literals, starts, count, data, room)
         for t in range(count):
             if room[3][t + 1] == 0.0:  # a term that adds nothing: a longer form of another expression
                 return calls, error
@@ -202,7 +199,7 @@ def evolve(
     size = archive[0].shape[1]
     draft = np.zeros(size, np.int64), np.zeros(size), np.zeros(1, np.int64)
     starts = np.zeros(MOST_TERMS, np.int64)
-    constants = problem[7] > 0
+    constants = problem[4] > 0
     own, own_values, lengths, _, _, coefficients, _ = archive
     codes_a, values_a, weights_a = np.empty(size, np.int64), np.empty(size), np.empty(coefficients.shape[1])
     codes_b, values_b = np.empty(size, np.int64), np.empty(size)

@@ -286,10 +286,7 @@ class EquationSearch:
         """What kernels need to know of a view."""
         setting = self.setting
         return (
-            view.rest,
-            view.roots,
-            view.fixed,
-            view.mean,
+            (view.rest, view.roots, view.fixed, view.mean),
             setting.literals,
             setting.prices,
             setting.nesting,
