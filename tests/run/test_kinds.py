@@ -48,6 +48,7 @@ OPTIONS = {
         RegressionOptions(
             table="a.csv", target="y", operators={"add": 1, "sin": 4, "2.5": 2}, nesting={}, n_jobs=2
         ),
+        RegressionOptions(table="a.csv", target="y", template="f(t) * exp(-k*t)"),
         RegressionOptions(table="a.csv", target="y", nesting={"sin": ("sin", "cos"), "exp": ()}),
     ],
     "policy": [

@@ -5,7 +5,7 @@ import pytest
 
 from discodso import DisCoRegressor
 from discodso.run.result import StopReason
-from discodso.tasks.regression.equation_method import EquationMethod, _lean, _sample
+from discodso.tasks.regression.equation_method import EquationMethod, _lean, sample
 
 
 def table(rows=120, noise=0.05, seed=0):
@@ -82,7 +82,7 @@ def test_of_many_rows_those_far_out_are_always_looked_at():
     target = np.zeros(5000)
     target[:] = np.random.default_rng(0).standard_normal(5000)
     target[[7, 4321]] = 1e6
-    rows, weights = _sample(target, np.full(5000, 1 / 5000))
+    rows, weights = sample(target, np.full(5000, 1 / 5000))
     assert len(rows) == 1000
     assert {7, 4321} <= set(rows.tolist())
     assert weights.sum() == pytest.approx(1)

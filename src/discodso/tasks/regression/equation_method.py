@@ -34,7 +34,7 @@ _CANDIDATES, _BETTER, _CLOSE = 64, 0.999, 1.3  # for the choice of a model
 _NEWS = 60  # designs that are new on the front after a step, at most
 _STEP = 5000  # calls between two looks at clocks and limits
 _MODERATE = (1e-2, 1e2)  # inputs of this size are not rescaled
-_NAMES = {operator.code: name for name, operator in OPERATORS.items()}
+CODE_NAMES = {operator.code: name for name, operator in OPERATORS.items()}
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class EquationMethod:
             settings.fit,
             seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed),
         )
-        rows, weights = _sample(fit.target, fit.weights)
+        rows, weights = sample(fit.target, fit.weights)
         columns = np.ascontiguousarray(fit.columns[:, rows])
         self.scale = _scales(fit.columns)
         self.target_scale = _power_of_ten(float(np.sqrt(fit.weights @ np.square(fit.target))))
@@ -178,7 +178,7 @@ class EquationMethod:
         for factor, term in zip(coefficients[1:].tolist(), self.terms(codes, values), strict=False):
             if factor != 0.0:
                 parts.append(["mul", (CONST, factor * self.target_scale), *term])
-        return _added(parts)
+        return added(parts)
 
     def terms(self, codes: Ints, values: Floats) -> Iterator[list[Item]]:
         """Tokens of the terms of an expression, for inputs as they are in the data."""
@@ -206,7 +206,7 @@ class EquationMethod:
         elif code == trees.INV and "inv" not in self.space.library.names:
             found = ["div", (CONST, 1.0)]
         else:
-            found = [_NAMES[code]]
+            found = [CODE_NAMES[code]]
         return found
 
     def standing(self) -> list[tuple[Design, float]]:
@@ -250,7 +250,7 @@ class EquationMethod:
                     parts.append(["mul", (CONST, factor), *term])
             if factors[0] != 0.0:
                 parts.insert(0, [(CONST, float(factors[0]))])
-            found[Expression(Design.of(*_added(parts)), columns)] = None
+            found[Expression(Design.of(*added(parts)), columns)] = None
         return list(found), calls
 
     def _promising(self) -> list[tuple[Ints, Floats]]:
@@ -287,7 +287,7 @@ class EquationMethod:
         self._guesses = [Design.from_json(text) for text in own["guesses"]]
 
 
-def _added(parts: list[list[Item]]) -> list[Item]:
+def added(parts: list[list[Item]]) -> list[Item]:
     """The sum of parts, 0 for none."""
     items: list[Item] = parts[-1] if parts else [(CONST, 0.0)]
     for part in reversed(parts[:-1]):
@@ -295,11 +295,10 @@ def _added(parts: list[list[Item]]) -> list[Item]:
     return items
 
 
-def announce_compiling() -> None:
+def announce_compiling(kernel: Any = evolution.evolve, name: str = "_evolution.evolve") -> None:
     """Say so where the search must be compiled first, which takes a while and is kept on disk."""
-    cache = getattr(evolution.evolve, "_cache", None)
-    folder = Path(str(getattr(cache, "cache_path", "")))
-    if not evolution.evolve.signatures and not any(folder.glob("_evolution.evolve-*.nbi")):
+    folder = Path(str(getattr(getattr(kernel, "_cache", None), "cache_path", "")))
+    if not kernel.signatures and not any(folder.glob(f"{name}-*.nbi")):
         words: Any = Forgiving(sys.stderr)
         print("compiling the search for equations, once, about a minute", file=words, flush=True)
 
@@ -325,7 +324,7 @@ def _library(description: RegressionSpace) -> tuple[list[tuple[str, float]], lis
     return literals, [operator.name for operator in description.operators]
 
 
-def _sample(target: Floats, weights: Floats) -> tuple[Ints, Floats]:
+def sample(target: Floats, weights: Floats) -> tuple[Ints, Floats]:
     """Rows for the search and their weights: all, or those farthest from the mean and some of the others.
 
     The data come in random order. Squared errors are mostly those of the rows far out, so that none of them is

@@ -40,6 +40,8 @@ from discodso.tasks.regression.operators import library_and_costs, nesting_rules
 from discodso.tasks.regression.options import BUDGET, RegressionOptions, is_squared
 from discodso.tasks.regression.prune import fit_constants
 from discodso.tasks.regression.standing import standing_rows, standing_table
+from discodso.tasks.regression.template import Template
+from discodso.tasks.regression.template_method import Parts, TemplateMethod, TemplateSettings
 from discodso.tasks.regression.typeset import equation as equation_of
 from discodso.tasks.regression.typeset import mathml
 
@@ -73,6 +75,14 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
     )
     squared = is_squared(options.loss)
     default = settings.preset == "default" and settings.method is None and not settings.changes
+    if options.template is not None:
+        compiled = default and is_possible(description, squared and options.polish and options.scaled)
+        if not compiled or settings.initial_designs:
+            raise DeclarationError(
+                "template needs the default method: a squared loss, built-in operators, polish, scaled, and no "
+                "guesses"
+            )
+        return _templated(settings, data, description, (X, y, weights), seen, rng, began)
     if default and is_possible(description, squared and options.polish and options.scaled):
         return _compiled(settings, data, description, (X, y, weights), seen, rng, began)
     space = description.build(X.shape[1])
@@ -126,8 +136,12 @@ def _finisher(
     seen: Bools,
     kept: Callable[[int], tuple[list[Expression], int]],
     designs: Callable[[], tuple[Design, ...]],
+    laws: Mapping[Expression, Parts] | None = None,
 ) -> Callable[[Result, Path | None], FoundEquation]:
-    """From the end of a search to a model; `kept` gives expressions for a number of calls, and those it took."""
+    """From the end of a search to a model; `kept` gives expressions for a number of calls, and those it took.
+
+    Of a template there are `laws` with their parts, which the choice must leave as they are.
+    """
     options, plan = settings.task, settings.plan
 
     def finish(result: Result, folder: Path | None) -> FoundEquation:
@@ -147,17 +161,19 @@ def _finisher(
             widen=options.must_extrapolate,
             const_range=options.const_range,
             costs=library_and_costs(options.operators)[1],
+            rewrites=laws is None,
         )
         calls = result.calls + used + model.calls
         expression, front = model.expression, model.front
-        if options.refines and len(looked[1]) < seen.sum():  # the last fit is to all rows
+        if laws is None and options.refines and len(looked[1]) < seen.sum():  # the last fit is to all rows
             most = max(min(plan.budget - calls, _LAST_CALLS), 0)
             expression, more = fit_constants(expression, _rows(rows, seen), options.const_range, most)
             front = [
                 replace(p, expression=expression) if p.expression == model.expression else p for p in front
             ]
             calls += more
-        found = FoundEquation(expression, front, calls, data, designs())
+        parts = {} if laws is None else laws.get(expression, {})
+        found = FoundEquation(expression, front, calls, data, designs(), parts)
         if folder is not None:
             write_equation(folder, found, result.calls)
         return found
@@ -210,6 +226,45 @@ def _compiled(
     return Prepared(task, _searching(plan, rng, began), method, finish, standing=standing)
 
 
+def _templated(
+    settings: Any,
+    data: GivenData,
+    description: RegressionSpace,
+    rows: Rows,
+    seen: Bools,
+    rng: np.random.RandomState,
+    began: float,
+) -> Prepared:
+    """The compiled search for the unknown parts of a template."""
+    options, plan = settings.task, settings.plan
+    X, y, weights = _rows(rows, seen)
+    template = Template.parse(options.template, data.columns)
+    wide = with_needed(description)
+    wide = replace(wide, library=tuple(dict.fromkeys((*wide.library, "inv", *template.operators))))
+    space = wide.build(X.shape[1])
+    fit = Fit.of(Program.of(space.library, wide.operators), X, y, weights, loss=options.loss)
+    started: list[TemplateMethod] = []
+    laws: dict[Expression, Parts] = {}
+    planned = (
+        plan.budget if plan.time_limit is None else min(plan.budget, int(_CALLS_A_SECOND * plan.time_limit))
+    )
+    method = TemplateSettings(template, description, fit, planned, started.append)
+
+    def kept(room: int) -> tuple[list[Expression], int]:
+        found, used = started[0].laws(_some((X, y, weights)), room * 3 // 4)
+        laws.update(found)
+        return list(found), used
+
+    found = _finisher(settings, data, rows, seen, kept, lambda: (), laws)
+    task = Task(space, batch_objective=fit, name="regression")
+
+    def standing(width: int) -> Sequence[Any]:
+        best = [(Expression(design, data.columns), error) for design, error in started[0].standing()]
+        return [standing_table(standing_rows(best, description.costs), data.target, width)]
+
+    return Prepared(task, _searching(plan, rng, began), method, found, standing=standing)
+
+
 # ------------------------------------------------------------------------------------------ to look at
 
 
@@ -234,8 +289,14 @@ def _lines(outcome: Outcome, width: int) -> list[Any]:
         front,
         f"{found.data.target} = {export.text(found.expression)}",
         f"simplified: {export.simplified(found.expression)}",
+        *(f"{name} = {part_text(part)}" for name, part in found.parts.items()),
         f"R2 {found.r2:.6f} on all rows, {found.calls} objective calls",
     ]
+
+
+def part_text(part: Expression | float) -> str:
+    """An unknown function, or a constant, of a template."""
+    return export.text(part) if isinstance(part, Expression) else f"{part:.6g}"
 
 
 def _draw(found: FoundEquation, path: Path) -> None:
@@ -256,6 +317,10 @@ def _data(outcome: Outcome) -> dict[str, Any]:
         "target": found.data.target,
         "expression": export.text(found.expression),
         "latex": export.latex(found.expression),
+        "parts": {
+            name: part_text(part) if isinstance(part, Expression) else part
+            for name, part in found.parts.items()
+        },
         "design": found.expression.design.to_dict(),
         "r2": found.r2,
         "calls": found.calls,

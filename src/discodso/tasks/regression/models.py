@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -54,10 +54,12 @@ class FoundEquation(Model):
     Attributes:
         data: that it was found on.
         kept: the best designs of every complexity that the search had kept.
+        parts: the unknown functions and the constants of a template, by name.
     """
 
     data: GivenData
     kept: tuple[Design, ...]
+    parts: Mapping[str, Expression | float] = field(default_factory=dict)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -115,6 +117,7 @@ def make_model(
     widen: bool = True,
     const_range: Range = REALS,
     costs: Costs | None = None,
+    rewrites: bool = True,
 ) -> Model:
     """Choose from expressions, with no more than `room` objective calls.
 
@@ -125,6 +128,7 @@ def make_model(
         loss: what is minimised.
         refines: whether that is the squared error, so that constants may be fitted to it.
         widen: whether the model must be good outside the data.
+        rewrites: whether expressions may be cut down, and their constants be fitted and snapped, one by one.
         costs: of tokens, by which complexity is counted; None for the number of tokens.
     """
     short = list(dict.fromkeys(map(canonical, found)))
@@ -133,7 +137,7 @@ def make_model(
     rest = [e for e in short if e not in constants][:room]
     losses = {e: loss(e, *seen) for e in (*rest, *constants)}
     calls = len(rest)
-    if refines:
+    if refines and rewrites:
         best = min(losses, key=lambda e: (losses[e], len(e)))
         stages, used = prune(best, seen, const_range, min(room // 4, max(room - calls, 0)))
         calls += used
@@ -156,16 +160,16 @@ def make_model(
     if widen:
         points = [choice.marked_finite(p, both[0]) for p in points]
     chosen = _chosen(points, seen, unseen, selection, widen)
-    if refines and unseen is None and selection == "auto":
+    if refines and rewrites and unseen is None and selection == "auto":
         points, chosen, used = _cut_down(points, chosen, seen, const_range, room - calls, widen, costs)
         calls += used
     expression = chosen.expression
-    if refines and unseen is not None:
+    if refines and rewrites and unseen is not None:
         expression, used = fit_constants(expression, both, const_range, max_calls=max(room - calls, 0))
         calls += used
         if chosen.finite and not choice.marked_finite(replace(chosen, expression=expression), both[0]).finite:
             expression = chosen.expression
-    elif refines and selection == "auto":
+    elif refines and rewrites and selection == "auto":
         expression, used = snapped(expression, *both, const_range, max(room - calls, 0))
         calls += used
     last = replace(chosen, expression=expression, complexity=expression.cost(costs))

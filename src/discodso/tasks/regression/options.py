@@ -46,6 +46,11 @@ class ModelOptions:
         "no trigonometric function in another, no exp in exp, no log in log; none for no rules.",
         read=nesting_in_words,
     )
+    template: str | None = option(
+        None,
+        "A known outer form with unknown parts, as f(t) * exp(-k*t): a letter with inputs in parentheses is an "
+        "unknown function of these, a name that is no input is a constant.",
+    )
     max_length: int = option(32, "Longest expression, in tokens.", least=1)
     const_range: Range = option(REALS, "Where constants may lie.", command="")
     need_input: bool = option(False, "Every expression has an input.", command="")

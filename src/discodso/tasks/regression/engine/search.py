@@ -44,17 +44,17 @@ from discodso.tasks.regression.operators import OPERATORS
 
 PRICES = {"sin": 3, "cos": 3, "tan": 4, "tanh": 4, "exp": 2, "log": 2, "pow": 2, "abs": 2}
 PRICES |= {"asin": 4, "acos": 4, "atan": 4}
-_MOST_PRICE = 48
+MOST_PRICE = 48
 LARGEST = 96  # tokens of what is written down, coefficients and all
-_SLOTS = 12
+SLOTS = 12
 _SMALL_STEP = 1000
 _LARGEST_POWER = 8
-_EXACT = 1e-24  # errors of rounding
+EXACT = 1e-24  # errors of rounding
 _LONGER, _LEAST_LONGER = 1.25, 1000  # calls until a search that has explained all digits ends
 _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expressions, of one input; then y itself
 _POOL = 60_000
-_GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
-_MOVES = np.array([3, 2, 2, 1.5, 1.5, 3, 2, 1, 2, 2, 1.5, 0.5, 0.5])
+GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
+MOVES = np.array([3, 2, 2, 1.5, 1.5, 3, 2, 1, 2, 2, 1.5, 0.5, 0.5])
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class View:
         for _ in range(2):
             for q in self.fixed:
                 self.rest = self.rest - (q @ self.rest) * q
-        places = _MOST_PRICE * _SLOTS
+        places = MOST_PRICE * SLOTS
         self.archive = (
             np.zeros((places, longest), np.int64),
             np.zeros((places, longest)),
@@ -160,7 +160,7 @@ class View:
             np.full(places, np.inf),
             np.zeros(places, np.uint64),
             np.zeros((places, trees.MOST_TERMS + 1)),
-            np.zeros(_MOST_PRICE, np.int64),
+            np.zeros(MOST_PRICE, np.int64),
         )
         self.seen = np.zeros(1 << 14, np.uint64)
         self.calls = 0
@@ -224,7 +224,7 @@ class EquationSearch:
         binary = [code for code in setting.operators if trees.is_binary(code)]
         self.binary = np.array(binary, np.int64)
         self.unary = np.array([code for code in setting.operators if code not in binary], np.int64)
-        self.moves = np.cumsum(_MOVES / _MOVES.sum())
+        self.moves = np.cumsum(MOVES / MOVES.sum())
         self.counts = np.zeros(4, np.int64)  # calls, repeats, invalid drafts, proposals
         self.views = self._views()
         self._start_pool(probes, inputs)
@@ -268,7 +268,7 @@ class EquationSearch:
             np.zeros((_POOL, trees.PROBES)),
         )
         self.known = np.zeros(1 << 18, np.uint64)
-        self.first = np.zeros(_MOST_PRICE + 2, np.int64)
+        self.first = np.zeros(MOST_PRICE + 2, np.int64)
         count = 0
         for i in range(inputs):
             mark = np.uint64(trees.hashed(probes[i], False))
@@ -292,7 +292,7 @@ class EquationSearch:
             setting.nesting,
             setting.most_constants,
             setting.limits,
-            _GENERIC,
+            GENERIC,
         )
 
     def _make_room(self, view: View, more: int) -> None:
@@ -346,7 +346,7 @@ class EquationSearch:
                 return
         self.complete = self.pool_price
         self._rewrite(limit)
-        if self.pool_full or self.views[0].best < _EXACT:
+        if self.pool_full or self.views[0].best < EXACT:
             self.stage = 1
             return
         self._next_level()
@@ -364,7 +364,7 @@ class EquationSearch:
             self.setting.nesting,
             self.known,
         )
-        if more < 0 or self.pool_price >= _MOST_PRICE - 1:
+        if more < 0 or self.pool_price >= MOST_PRICE - 1:
             self.pool_full, self.stage = True, 1  # the level is not whole: what there is of it is left out
             return
         self.pool_count = int(more)
@@ -378,11 +378,11 @@ class EquationSearch:
     @property
     def found(self) -> bool:
         """Whether nothing is left to explain, and a shorter equation was looked for as well."""
-        return self.solved_at is not None and int(self.counts[0]) >= _LONGER * self.solved_at + _LEAST_LONGER
+        return self.solved_at is not None and is_over(int(self.counts[0]), self.solved_at)
 
     def _look(self) -> None:
         """Note when all digits were first explained."""
-        if self.solved_at is None and self.views[0].best < _EXACT:
+        if self.solved_at is None and self.views[0].best < EXACT:
             self.solved_at = int(self.counts[0])
 
     def _evolve(self, limit: int) -> None:
@@ -427,8 +427,8 @@ class EquationSearch:
         for view in self.views:
             codes, values, lengths, errors, _, coefficients, counts = view.archive
             smallest = math.inf
-            for price in range(_MOST_PRICE):
-                place = price * _SLOTS
+            for price in range(MOST_PRICE):
+                place = price * SLOTS
                 if not counts[price] or not errors[place] < 0.999 * smallest:
                     continue
                 smallest = float(errors[place])
@@ -547,11 +547,11 @@ class EquationSearch:
         """
         view = self.views[0]
         codes, values, lengths, errors, _, coefficients, counts = view.archive
-        for slot in range(1 if best else _SLOTS):
-            for price in range(_MOST_PRICE):
+        for slot in range(1 if best else SLOTS):
+            for price in range(MOST_PRICE):
                 if slot >= int(counts[price]):
                     continue
-                at = price * _SLOTS + slot
+                at = price * SLOTS + slot
                 yield (
                     codes[at, : lengths[at]],
                     values[at, : lengths[at]],
@@ -592,6 +592,11 @@ class EquationSearch:
         self.pool_full, self.solved_at = bool(run.data["full"]), run.data["solved_at"]
         for view in self.views:
             view.restore(state.part(view.name))
+
+
+def is_over(calls: int, solved_at: int) -> bool:
+    """Whether a search that has explained all digits after so many calls has looked long enough for less."""
+    return calls >= _LONGER * solved_at + _LEAST_LONGER
 
 
 def _orthonormal(rows: Sequence[Floats]) -> tuple[Floats, list[int]]:
