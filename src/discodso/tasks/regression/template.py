@@ -14,8 +14,8 @@ from discodso.space.design import Design
 from discodso.tasks.regression.expression import (
     CONST,
     Expression,
-    Item,
     FormulaReader,
+    Item,
     formula_tree,
     input_index,
 )
