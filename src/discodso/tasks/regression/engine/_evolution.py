@@ -101,6 +101,33 @@ def insert(
 
 
 @njit(**OPTIONS)
+def only_form(archive: Archive, price: int, mark: np.uint64) -> bool:
+    """Whether no cheaper form of a function is kept; dearer ones are taken out."""
+    own, own_values, lengths, errors, marks, own_coefficients, counts = archive
+    slots = len(lengths) // len(counts)
+    for cell in range(len(counts)):
+        if cell == price:
+            continue
+        for place in range(cell * slots, cell * slots + counts[cell]):
+            if marks[place] != mark:
+                continue
+            if cell < price:
+                return False
+            for a in range(place, cell * slots + counts[cell] - 1):
+                own[a], own_values[a], lengths[a] = own[a + 1], own_values[a + 1], lengths[a + 1]
+                errors[a], marks[a], own_coefficients[a] = (
+                    errors[a + 1],
+                    marks[a + 1],
+                    own_coefficients[a + 1],
+                )
+            counts[cell] -= 1
+            last = cell * slots + counts[cell]
+            errors[last], marks[last] = np.inf, np.uint64(0)
+            break
+    return True
+
+
+@njit(**OPTIONS)
 def rate(
     draft: variation.Draft,
     problem: Problem,
@@ -130,7 +157,8 @@ def rate(
     mark = signature(codes, literals, starts, count, generic, probes)
     if mark == np.uint64(0):
         return -1, np.inf
-    if not add_to(seen, mark) and not again:
+    new = add_to(seen, mark)
+    if not new and not again:
         return -2, np.inf
     error, calls = fit(codes, values, literals, starts, count, data, limits, most_calls, 1e-3, room)
     if calls == 0:
@@ -142,7 +170,8 @@ def rate(
         for t in range(count):
             if room[3][t + 1] == 0.0:  # a term that adds nothing: a longer form of another expression
                 return calls, error
-        insert(archive, price, codes, values, length, error, mark, room[3])
+        if new or only_form(archive, price, mark):
+            insert(archive, price, codes, values, length, error, mark, room[3])
     return calls, error
 
 

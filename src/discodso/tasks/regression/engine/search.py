@@ -24,10 +24,13 @@ from discodso.tasks.regression.engine import _fitting as fitting
 from discodso.tasks.regression.engine import _pool as pools
 from discodso.tasks.regression.engine import _trees as trees
 from discodso.tasks.regression.engine import _variation as variation
+from discodso.tasks.regression.engine import _waves as waves
+from discodso.tasks.regression.engine._random import below
 from discodso.tasks.regression.engine._trees import (
     ADD,
     COLUMN,
     CONSTANT,
+    COS,
     DIV,
     EXP,
     INV,
@@ -37,6 +40,7 @@ from discodso.tasks.regression.engine._trees import (
     MUL,
     N2,
     NEG,
+    SIN,
     SQRT,
     SUB,
 )
@@ -52,6 +56,14 @@ _LARGEST_POWER = 8
 EXACT = 1e-24  # errors of rounding
 _LONGER, _LEAST_LONGER = 1.25, 1000  # calls until a search that has explained all digits ends
 _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expressions, of one input; then y itself
+_EARNED = 0.5  # of the calls after that: they go to the views that have found the front
+_WAVES, _CYCLES, _TO_A_CYCLE = (
+    3,
+    24,
+    2.5,
+)  # of a step: spectra, each up to so many cycles; frequencies to a cycle
+_PARTS = 30  # of the pool, in which waves run and by which they are multiplied
+_HALVES = 0.01  # from a half: a power that is none
 _POOL = 60_000
 GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
 MOVES = np.array([3, 2, 2, 1.5, 1.5, 3, 2, 1, 2, 2, 1.5, 0.5, 0.5])
@@ -165,6 +177,7 @@ class View:
         self.seen = np.zeros(1 << 14, np.uint64)
         self.calls = 0
         self.told: dict[int, float] = {}  # error of the best of each price when it was last rewritten for y
+        self.written: dict[int, float] = {}  # error for y of what was rewritten, by the price it had here
         self.next_item = 0  # of the pool, to be rated
 
     @property
@@ -185,7 +198,7 @@ class View:
             coefficients.copy(),
             counts.copy(),
         )
-        other.seen, other.told = self.seen.copy(), dict(self.told)
+        other.seen, other.told, other.written = self.seen.copy(), dict(self.told), dict(self.written)
         return other
 
     def state(self) -> State:
@@ -194,7 +207,14 @@ class View:
         arrays["seen"] = self.seen[self.seen != 0]
         told = {str(price): error for price, error in self.told.items()}
         return State(
-            arrays, {"calls": self.calls, "told": told, "next": self.next_item, "size": len(self.seen)}
+            arrays,
+            {
+                "calls": self.calls,
+                "told": told,
+                "written": {str(price): error for price, error in self.written.items()},
+                "next": self.next_item,
+                "size": len(self.seen),
+            },
         )
 
     def restore(self, state: State) -> None:
@@ -205,6 +225,7 @@ class View:
         trees.add_all(self.seen, state.arrays["seen"])
         self.calls, self.next_item = int(state.data["calls"]), int(state.data["next"])
         self.told = {int(price): float(error) for price, error in state.data["told"].items()}
+        self.written = {int(price): float(error) for price, error in state.data["written"].items()}
 
 
 class EquationSearch:
@@ -391,10 +412,9 @@ class EquationSearch:
         # What is left of a large step is for rewriting; a small one is for the plain view alone.
         small = limit - calls < _SMALL_STEP
         last = limit if small else limit - 100
-        own = 1.0 if small or not others else _PLAIN
         room = last - calls
-        for place, view in enumerate(self.views[:1] if small else self.views):
-            share = own if place == 0 else (1.0 - own) / others
+        shares = [1.0] if small or not others else self._shares()
+        for view, share in zip(self.views, shares, strict=False):
             before = int(self.counts[0])
             allowed = before + int(share * room)
             self._make_room(view, int(share * room) + 64)
@@ -416,6 +436,83 @@ class EquationSearch:
             )
             view.calls += int(self.counts[0]) - before
         self._rewrite(limit)
+        if not small and self.setting.most_constants > 1 and {SIN, COS} <= set(self.setting.operators):
+            for _ in range(_WAVES):
+                self._add_wave(limit)
+
+    def _add_wave(self, limit: int) -> None:
+        """Offer the best of a price, or nothing, plus a wave of a short expression, perhaps times another.
+
+        Its frequency is where the spectrum of what is left is highest. Each frequency that is tried is a call.
+        """
+        view, random = self.views[0], self.random
+        tried = min(int(_CYCLES * _TO_A_CYCLE), len(view.rest) // 2)
+        if int(self.counts[0]) + tried + 20 > limit:
+            return
+        filled = np.flatnonzero(view.archive[6])
+        place = int(filled[below(random, len(filled))]) * SLOTS if len(filled) and below(random, 3) else -1
+        inputs, parts = len(self.setting.columns), min(_PARTS, self.pool_count)
+        inner = self._part(below(random, inputs if below(random, 2) else parts))
+        factor = self._part(below(random, parts)) if below(random, 2) else None
+        draft, starts, residual = self._draft(), np.zeros(trees.MOST_TERMS, np.int64), view.rest
+        mother, values = np.zeros(0, np.int64), np.zeros(0)
+        if place >= 0:
+            length = int(view.archive[2][place])
+            mother, values = view.archive[0][place, :length].copy(), view.archive[1][place, :length].copy()
+            count = trees.terms_of(mother, length, starts)
+            literals, data = self.setting.literals, self.problem(view)[0]
+            fitting.solve_terms(mother, values, literals, starts, count, data, self.room)
+            residual = self.room[4].copy()
+        self.counts[0] += tried + (place >= 0)
+        view.calls += tried + (place >= 0)
+        argument = self._values(inner)
+        size = np.ones(len(residual)) if factor is None else self._values(factor)
+        spread = float(np.ptp(argument))
+        if not (0 < spread < 1e150 and np.isfinite(residual).all() and np.abs(size).max() < 1e150):
+            return
+        step = 2 * math.pi / (_TO_A_CYCLE * spread)
+        frequency, phase = waves.best_wave(residual, view.roots, size, argument, step, tried)
+        if frequency == 0.0:
+            return
+        wave = [MUL, *factor, SIN] if factor is not None else [SIN]
+        numbers = [math.nan] * len(wave)
+        if abs(math.sin(phase)) > 0.02:
+            wave, numbers = [*wave, ADD, CONSTANT], [*numbers, math.nan, phase]
+        wave, numbers = (
+            [*wave, MUL, CONSTANT, *inner],
+            [*numbers, math.nan, frequency, *[math.nan] * len(inner)],
+        )
+        if len(mother):
+            wave, numbers = [ADD, *wave], [math.nan, *numbers]
+        length = len(wave) + len(mother)
+        if length <= len(draft[0]):
+            draft[0][:length], draft[1][:length] = [*wave, *mother], [*numbers, *values]
+            draft[2][0] = length
+            self._rate(draft, limit, 16)
+
+    def _part(self, item: int) -> list[int]:
+        codes: list[int] = self.pool[0][item, : self.pool[1][item]].tolist()
+        return codes
+
+    def _values(self, codes: list[int]) -> Floats:
+        """Of an expression without constants, on the rows."""
+        own = np.array(codes, np.int64)
+        with np.errstate(all="ignore"):
+            row = trees.forward(own, np.zeros(len(own)), self.setting.literals, 0, len(own), self.room[0])
+        found: Floats = self.room[0][0][row].copy()
+        return found
+
+    def _shares(self) -> list[float]:
+        """Of the calls, for each view: a part of them by how much of the front of y it has found."""
+        errors, counts = self.views[0].archive[3], self.views[0].archive[6]
+        front: set[float] = set()
+        for price in np.flatnonzero(counts).tolist():
+            if errors[price * SLOTS] < min(front, default=math.inf):
+                front.add(float(errors[price * SLOTS]))
+        own = [len(front.intersection(view.written.values())) / len(front) for view in self.views[1:]]
+        fixed = (1.0 - _PLAIN) / len(own)
+        shares = [(1.0 - _EARNED) * fixed + _EARNED * part for part in own]
+        return [1.0 - sum(shares), *shares]
 
     # ---------------------------------------------------------------------------------- from views to y
 
@@ -437,26 +534,28 @@ class EquationSearch:
                 view.told[price] = float(errors[place])
                 if view is self.views[0] and CONSTANT not in codes[place, : lengths[place]]:
                     continue
-                self._offer(
+                error = self._offer(
                     view, codes[place], values[place], int(lengths[place]), coefficients[place], limit
                 )
+                if error < math.inf:
+                    view.written[price] = error
 
     def _offer(
         self, view: View, codes: Ints, values: Floats, length: int, coefficients: Floats, limit: int
-    ) -> None:
+    ) -> float:
+        """Rate what a view has found, written for y; returns its error."""
         if view.products:
-            self._offer_product(view, codes[:length], values[:length], coefficients, limit)
-            return
+            return self._offer_product(view, codes[:length], values[:length], coefficients, limit)
         draft = self._draft()
         starts = np.zeros(trees.MOST_TERMS, np.int64)
         if view.code:
             for code in view.code:
                 variation.put(draft, code, math.nan)
-            done = variation.sum_with_numbers(draft, codes, values, length, coefficients, starts)
+            unit = view.scale if view.code[-1] == EXP else 0.0
+            done = variation.sum_with_numbers(draft, codes, values, length, coefficients, starts, unit)
         else:
             done = variation.copy(draft, codes, values, 0, length)
-        if done:
-            self._rate(draft, limit, 40)
+        return self._rate(draft, limit, 40) if done else math.inf
 
     def _draft(self) -> variation.Draft:
         longest = self.setting.longest
@@ -480,7 +579,7 @@ class EquationSearch:
 
     def _offer_product(
         self, view: View, codes: Ints, values: Floats, coefficients: Floats, limit: int
-    ) -> None:
+    ) -> float:
         """Offer what a view of products has found, c x1^p1 ... xd^pd g1^q1 exp(q2 g2) ..., with rounded powers."""
         setting = self.setting
         starts = np.zeros(trees.MOST_TERMS, np.int64)
@@ -500,23 +599,48 @@ class EquationSearch:
             if codes[start] == LOG_SIZE:
                 power = _rounded(power)
                 if not abs(power) <= _LARGEST_POWER:
-                    return
+                    return math.inf
                 powers.append((part[0][1:], part[1][1:], power))
             else:
                 inside.append((*part, power))
             target = target - power * column
         logs = [np.log(np.abs(setting.columns[i][used])) for i in view.inputs]
-        exponents = [_rounded(p) for p in _exponents(logs, target, view.roots[used])]
+        exponents = _exponents(logs, target, view.roots[used]).tolist()
         if not all(abs(p) <= _LARGEST_POWER for p in exponents):
-            return
-        powers += [([COLUMN + i], [math.nan], p) for i, p in zip(view.inputs, exponents, strict=True)]
+            return math.inf
+        halves = [
+            ([COLUMN + i], [math.nan], _rounded(p)) for i, p in zip(view.inputs, exponents, strict=True)
+        ]
+        error = self._rate_product([*powers, *halves], inside, limit)
+        odd = [
+            abs(p - _rounded(p)) > _HALVES and setting.columns[i].min() > 0
+            for i, p in zip(view.inputs, exponents, strict=True)
+        ]
+        if any(odd) and LOG in setting.operators:
+            kept = [part for part, free in zip(halves, odd, strict=True) if not free]
+            inside += [
+                ([LOG, COLUMN + i], [math.nan] * 2, p)
+                for i, p, free in zip(view.inputs, exponents, odd, strict=True)
+                if free
+            ]
+            error = min(error, self._rate_product([*powers, *kept], inside, limit))
+        return error
+
+    def _rate_product(
+        self,
+        powers: list[tuple[list[int], list[float], float]],
+        inside: list[tuple[list[int], list[float], float]],
+        limit: int,
+    ) -> float:
+        """Rate a product of powers and of exp(p1 g1 + p2 g2 + ...)."""
+        setting = self.setting
         written = _product(powers, setting.operators)
         if written is None:
-            return
+            return math.inf
         tokens, numbers = written
         if inside:
             if EXP not in setting.operators or not setting.most_constants:
-                return
+                return math.inf
             more: Part = [EXP], [math.nan]
             for place, (own, own_values, power) in enumerate(inside):
                 lead = [ADD] if place < len(inside) - 1 else []
@@ -524,10 +648,10 @@ class EquationSearch:
                 more[1].extend([*[math.nan] * len(lead), math.nan, power, *own_values])
             tokens, numbers = _times([(tokens, numbers), more]) if tokens else more
         if not tokens or len(tokens) > setting.longest:
-            return
+            return math.inf
         draft = self._draft()
         draft[0][: len(tokens)], draft[1][: len(tokens)], draft[2][0] = tokens, numbers, len(tokens)
-        self._rate(draft, limit, 40)
+        return self._rate(draft, limit, 40)
 
     # ------------------------------------------------------------------------------------------- results
 
@@ -730,6 +854,6 @@ def make_setting(
         nesting,
         min(most, 6) if constant else 0,
         (max(low, -1e60), min(high, 1e60)),
-        min(description.max_length + 8, LARGEST),
+        min(2 * description.max_length, LARGEST),
         settings.budget,
     )

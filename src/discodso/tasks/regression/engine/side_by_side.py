@@ -73,7 +73,7 @@ class SideBySide(EquationSearch):
         for own, theirs in zip(self.views, other.views, strict=True):
             for mine, yours in zip(own.archive, theirs.archive, strict=True):
                 yours[...] = mine
-            theirs.told = dict(own.told)
+            theirs.told, theirs.written = dict(own.told), dict(own.written)
             if whole:
                 theirs.seen, theirs.calls = own.seen.copy(), own.calls
 
@@ -82,8 +82,9 @@ class SideBySide(EquationSearch):
         self.counts += other.counts - before
         for own, theirs in zip(self.views, other.views, strict=True):
             evolution.merge(own.archive, theirs.archive)
-            for price, error in theirs.told.items():
-                own.told[price] = min(error, own.told.get(price, np.inf))
+            for mine, yours in ((own.told, theirs.told), (own.written, theirs.written)):
+                for price, error in yours.items():
+                    mine[price] = min(error, mine.get(price, np.inf))
             if whole:
                 self._make_room(own, theirs.calls)
                 trees.add_all(own.seen, theirs.seen)
