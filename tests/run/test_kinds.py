@@ -36,14 +36,19 @@ OPTIONS = {
             table="a.csv",
             target="y",
             ignore=("id", "day"),
-            library=("add", "const"),
+            operators=("add", "const"),
             max_length=9,
             const_range=(-1.5, 2.0),
             max_constants=3,
             need_input=True,
-            metric="mae",
+            loss="mae",
             selection="validation",
         ),
+        RegressionOptions(
+            table="a.csv", target="y", operators={"add": 1, "sin": 4, "2.5": 2}, nesting={}, n_jobs=2
+        ),
+        RegressionOptions(table="a.csv", target="y", template="f(t) * exp(-k*t)"),
+        RegressionOptions(table="a.csv", target="y", nesting={"sin": ("sin", "cos"), "exp": ()}),
     ],
     "policy": [
         PolicyOptions(environment="CartPole-v1"),

@@ -58,7 +58,7 @@ def problem_settings(
     task = RegressionOptions(
         table="",
         target="y",
-        library=FUNCTION_SETS[problem.function_set],
+        operators=FUNCTION_SETS[problem.function_set],
         max_length=RegressionSpace().max_length - (_SCALE_TOKENS if options.get("scaled", True) else 0),
         no_constant_subtrees=False,
         no_inverses=False,

@@ -32,6 +32,7 @@ class Prepared:
         finish: what comes after the search, given its result and the folder of the run, if there is one: gives
             what was found, None if that is the result itself.
         introduction: what to show a person when the search begins, as text and tables of Rich.
+        standing: what to show while it runs, the same for a width; None if there is nothing but the counts.
     """
 
     task: Task
@@ -39,6 +40,7 @@ class Prepared:
     method: MethodSettings
     finish: Callable[[Result, Path | None], Any] = lambda result, folder: None
     introduction: Callable[[], Sequence[Any]] = lambda: ()
+    standing: Callable[[int], Sequence[Any]] | None = None
 
 
 @dataclass(frozen=True)
