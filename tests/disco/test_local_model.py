@@ -9,6 +9,7 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
+from discodso.base.threads import one_blas_thread
 from discodso.disco.proposers import local_model, refinement
 from discodso.disco.proposers.refinement import LocalSearch
 from discodso.disco.screen import normal_scores
@@ -55,6 +56,13 @@ def test_length_and_noise_are_the_likeliest(monkeypatch):
 def test_equal_points_do_not_break_it():
     model = local_model.local_model(np.zeros((20, 3)), np.zeros(20))
     assert model is None or np.isfinite(model(np.ones((2, 3)))).all()
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """As a search does; two threads are twenty times slower where cores are shared."""
+    with one_blas_thread():
+        yield
 
 
 def calls_needed(objective, count, least, seed):

@@ -7,12 +7,20 @@ import pytest
 from spaces import decision_tree, mixed_sequence, symbolic
 
 from discodso import DisCo, DisCoSettings, FixedSequence, NetworkSettings, OpenSequence, Space, Token, preset
+from discodso.base.threads import one_blas_thread
 from discodso.disco.archive import Archive, Pool
 from discodso.disco.proposers.refinement import LocalSearch, LocalSearches, Refinement
 from discodso.disco.settings import ArchiveSettings, RefinementSettings
 from discodso.space.replay import replay
 
 SEQUENCE = Space([Token("v", range=(0, 1)), Token("w", range=(1e-3, 1e3), scale="log")], FixedSequence(4))
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """As a search does; two threads are twenty times slower where cores are shared."""
+    with one_blas_thread():
+        yield
 
 
 def first(count):

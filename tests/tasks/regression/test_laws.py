@@ -104,8 +104,8 @@ def test_units_are_those_of_each_input():
 def test_unknown_laws_are_refused():
     with pytest.raises(DeclarationError, match=r"no law I\.99"):
         laws(names="I.99")
-    with pytest.raises(DeclarationError, match=r"no law I\.12\.2 in half 'tuned'"):
-        laws(names="I.12.2", half="tuned")
+    with pytest.raises(DeclarationError, match=r"no law I\.12\.2 in half 'shown'"):
+        laws(names="I.12.2", half="shown")
     with pytest.raises(DeclarationError, match="set"):
         laws("newton")
 
