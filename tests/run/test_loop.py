@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -151,6 +152,8 @@ def test_other_methods_tell_a_dead_end_once_and_count_what_they_draw_again(tmp_p
     space = Space([Token("v", range=(0.9, 1)), Token("d")], FixedSequence(3), [RarelyStuck()])
     with pytest.warns(DeadEndWarning, match="RarelyStuck forbids v, d") as warned:
         result = search(Task(space, near), budget=200, method=method, out=tmp_path / "run")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeadEndWarning)
         longer = resume(tmp_path / "run", task=Task(space, near), method=method, budget=300)
     assert len([one for one in warned if one.category is DeadEndWarning]) == 1
     assert sum(row.redrawn or 0 for row in result.history) > 0
