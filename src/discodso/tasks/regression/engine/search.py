@@ -9,6 +9,7 @@ for y and fitted there.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,18 +24,24 @@ from discodso.tasks.regression.engine import _fitting as fitting
 from discodso.tasks.regression.engine import _pool as pools
 from discodso.tasks.regression.engine import _trees as trees
 from discodso.tasks.regression.engine import _variation as variation
+from discodso.tasks.regression.engine import _waves as waves
+from discodso.tasks.regression.engine import dictionaries
+from discodso.tasks.regression.engine._random import below
 from discodso.tasks.regression.engine._trees import (
     ADD,
     COLUMN,
     CONSTANT,
+    COS,
     DIV,
     EXP,
     INV,
+    LITERAL,
     LOG,
     LOG_SIZE,
     MUL,
     N2,
     NEG,
+    SIN,
     SQRT,
     SUB,
 )
@@ -42,17 +49,26 @@ from discodso.tasks.regression.operators import OPERATORS
 
 PRICES = {"sin": 3, "cos": 3, "tan": 4, "tanh": 4, "exp": 2, "log": 2, "pow": 2, "abs": 2}
 PRICES |= {"asin": 4, "acos": 4, "atan": 4}
-_MOST_PRICE = 48
+MOST_PRICE = 48
 LARGEST = 96  # tokens of what is written down, coefficients and all
-_SLOTS = 12
+SLOTS = 12
 _SMALL_STEP = 1000
 _LARGEST_POWER = 8
-_EXACT = 1e-24  # errors of rounding
+EXACT = 1e-24  # errors of rounding
 _LONGER, _LEAST_LONGER = 1.25, 1000  # calls until a search that has explained all digits ends
 _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expressions, of one input; then y itself
+_EARNED = 0.5  # of y's share, goes to other views as far as the front is theirs
+_WAVES, _CYCLES, _TO_A_CYCLE = (
+    3,
+    24,
+    2.5,
+)  # of a step: spectra, each up to so many cycles; frequencies to a cycle
+_PARTS = 30  # of the pool, in which waves run and by which they are multiplied
+_DICTIONARIES = 0.01  # of the budget, for each dictionary in each view
+_HALVES = 0.01  # from a half: a power that is none
 _POOL = 60_000
-_GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
-_MOVES = np.array([3, 2, 2, 1.5, 1.5, 3, 2, 1, 2, 2, 1.5, 0.5, 0.5])
+GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
+MOVES = np.array([3, 2, 2, 1.5, 1.5, 3, 2, 1, 2, 2, 1.5, 0.5, 0.5])
 
 
 @dataclass(frozen=True)
@@ -150,7 +166,7 @@ class View:
         for _ in range(2):
             for q in self.fixed:
                 self.rest = self.rest - (q @ self.rest) * q
-        places = _MOST_PRICE * _SLOTS
+        places = MOST_PRICE * SLOTS
         self.archive = (
             np.zeros((places, longest), np.int64),
             np.zeros((places, longest)),
@@ -158,11 +174,12 @@ class View:
             np.full(places, np.inf),
             np.zeros(places, np.uint64),
             np.zeros((places, trees.MOST_TERMS + 1)),
-            np.zeros(_MOST_PRICE, np.int64),
+            np.zeros(MOST_PRICE, np.int64),
         )
         self.seen = np.zeros(1 << 14, np.uint64)
         self.calls = 0
         self.told: dict[int, float] = {}  # error of the best of each price when it was last rewritten for y
+        self.written: dict[int, float] = {}  # error for y of what was rewritten, by the price it had here
         self.next_item = 0  # of the pool, to be rated
 
     @property
@@ -170,13 +187,36 @@ class View:
         """The smallest error."""
         return float(self.archive[3].min())
 
+    def copy(self) -> View:
+        """Another that goes its own way from here."""
+        other = copy.copy(self)
+        codes, values, lengths, errors, marks, coefficients, counts = self.archive
+        other.archive = (
+            codes.copy(),
+            values.copy(),
+            lengths.copy(),
+            errors.copy(),
+            marks.copy(),
+            coefficients.copy(),
+            counts.copy(),
+        )
+        other.seen, other.told, other.written = self.seen.copy(), dict(self.told), dict(self.written)
+        return other
+
     def state(self) -> State:
         """All that later steps depend on."""
         arrays: dict[str, Any] = {f"archive{place}": array.copy() for place, array in enumerate(self.archive)}
         arrays["seen"] = self.seen[self.seen != 0]
         told = {str(price): error for price, error in self.told.items()}
         return State(
-            arrays, {"calls": self.calls, "told": told, "next": self.next_item, "size": len(self.seen)}
+            arrays,
+            {
+                "calls": self.calls,
+                "told": told,
+                "written": {str(price): error for price, error in self.written.items()},
+                "next": self.next_item,
+                "size": len(self.seen),
+            },
         )
 
     def restore(self, state: State) -> None:
@@ -187,6 +227,7 @@ class View:
         trees.add_all(self.seen, state.arrays["seen"])
         self.calls, self.next_item = int(state.data["calls"]), int(state.data["next"])
         self.told = {int(price): float(error) for price, error in state.data["told"].items()}
+        self.written = {int(price): float(error) for price, error in state.data["written"].items()}
 
 
 class EquationSearch:
@@ -206,11 +247,11 @@ class EquationSearch:
         binary = [code for code in setting.operators if trees.is_binary(code)]
         self.binary = np.array(binary, np.int64)
         self.unary = np.array([code for code in setting.operators if code not in binary], np.int64)
-        self.moves = np.cumsum(_MOVES / _MOVES.sum())
+        self.moves = np.cumsum(MOVES / MOVES.sum())
         self.counts = np.zeros(4, np.int64)  # calls, repeats, invalid drafts, proposals
         self.views = self._views()
         self._start_pool(probes, inputs)
-        self.stage = 0
+        self.stage = 0  # 0 for short expressions, 1 for dictionaries, 2 for variations
         self.solved_at: int | None = None  # calls after which all digits were explained
         self.complete = 0  # price up to which all expressions were rated
 
@@ -250,7 +291,7 @@ class EquationSearch:
             np.zeros((_POOL, trees.PROBES)),
         )
         self.known = np.zeros(1 << 18, np.uint64)
-        self.first = np.zeros(_MOST_PRICE + 2, np.int64)
+        self.first = np.zeros(MOST_PRICE + 2, np.int64)
         count = 0
         for i in range(inputs):
             mark = np.uint64(trees.hashed(probes[i], False))
@@ -268,16 +309,13 @@ class EquationSearch:
         """What kernels need to know of a view."""
         setting = self.setting
         return (
-            view.rest,
-            view.roots,
-            view.fixed,
-            view.mean,
+            (view.rest, view.roots, view.fixed, view.mean),
             setting.literals,
             setting.prices,
             setting.nesting,
             setting.most_constants,
             setting.limits,
-            _GENERIC,
+            GENERIC,
         )
 
     def _make_room(self, view: View, more: int) -> None:
@@ -291,10 +329,19 @@ class EquationSearch:
         limit = before + room
         share = int((_LISTING if len(self.setting.columns) > 1 else _LISTING_ONE) * self.setting.budget)
         if self.stage == 0 and before + 2 <= share:
-            self._enumerate(min(limit, share))
+            price = 0
+            # Where operators are dear there are prices that no new expression has.
+            while self.stage == 0 and int(self.counts[0]) == before and price < self.pool_price:
+                price = self.pool_price
+                self._enumerate(min(limit, share))
         else:
-            self.stage = 1
-            self._evolve(limit)
+            self.stage = max(self.stage, 1)
+        if self.stage and int(self.counts[0]) == before:
+            if self.stage == 1:
+                self._thin_out(limit)
+                self.stage = 2
+            if int(self.counts[0]) < limit:
+                self._evolve(limit)
         self._look()
         return int(self.counts[0]) - before
 
@@ -326,7 +373,7 @@ class EquationSearch:
                 return
         self.complete = self.pool_price
         self._rewrite(limit)
-        if self.pool_full or self.views[0].best < _EXACT:
+        if self.pool_full or self.views[0].best < EXACT:
             self.stage = 1
             return
         self._next_level()
@@ -344,21 +391,70 @@ class EquationSearch:
             self.setting.nesting,
             self.known,
         )
-        if more < 0 or self.pool_price >= _MOST_PRICE - 1:
+        if more < 0 or self.pool_price >= MOST_PRICE - 1:
             self.pool_full, self.stage = True, 1  # the level is not whole: what there is of it is left out
             return
         self.pool_count = int(more)
         self.first[self.pool_price + 1 :] = self.pool_count
 
     @property
+    def scale(self) -> float:
+        """Of the target: errors are relative to its square."""
+        return self.views[0].scale
+
+    @property
     def found(self) -> bool:
         """Whether nothing is left to explain, and a shorter equation was looked for as well."""
-        return self.solved_at is not None and int(self.counts[0]) >= _LONGER * self.solved_at + _LEAST_LONGER
+        return self.solved_at is not None and is_over(int(self.counts[0]), self.solved_at)
 
     def _look(self) -> None:
         """Note when all digits were first explained."""
-        if self.solved_at is None and self.views[0].best < _EXACT:
+        if self.solved_at is None and self.views[0].best < EXACT:
             self.solved_at = int(self.counts[0])
+
+    def _thin_out(self, limit: int) -> None:
+        """Offer sums of what is left of dictionaries: monomials, and the shortest expressions."""
+        inputs, count = self.setting.columns.shape
+        found = [
+            [self._monomial(chosen) for chosen in dictionaries.monomials(inputs, degree)]
+            for degree in dictionaries.degrees(inputs)
+            if MUL in self.setting.operators
+        ]
+        found.append([self._part(item) for item in range(min(_PARTS, self.pool_count))])
+        for view in self.views:
+            for terms in found:
+                room = limit - int(self.counts[0])
+                small = len(terms) + trees.MOST_TERMS <= min(room, _DICTIONARIES * self.setting.budget)
+                if small and 2 * len(terms) <= count and not view.products:
+                    self._thin_out_one(view, terms, limit)
+        self._rewrite(limit)
+
+    def _thin_out_one(self, view: View, terms: list[list[int]], limit: int) -> None:
+        table = np.array([self._values(codes) for codes in terms]) * view.roots
+        kept = np.flatnonzero(np.isfinite(table).all(axis=1) & (np.abs(table).max(axis=1) < 1e100))
+        table = table[kept]
+        table = table - (table @ view.fixed.T) @ view.fixed
+        for left in dictionaries.eliminated(table, view.rest):
+            self.counts[0] += 1
+            view.calls += 1
+            if len(left) > trees.MOST_TERMS:
+                continue
+            codes = [ADD] * (len(left) - 1) + [code for place in left for code in terms[kept[place]]]
+            draft = self._draft()
+            if len(codes) <= len(draft[0]):
+                draft[0][: len(codes)], draft[2][0] = codes, len(codes)
+                self._rate(draft, limit, 1, view)
+
+    def _monomial(self, chosen: Sequence[int]) -> list[int]:
+        """A product of inputs, with squares where there are any."""
+        codes: list[int] = []
+        for i in dict.fromkeys(chosen):
+            power = chosen.count(i)
+            while power:
+                square = power > 1 and N2 in self.setting.operators
+                codes = [*([MUL] if codes else []), *([N2] if square else []), COLUMN + i, *codes]
+                power -= 1 + square
+        return codes
 
     def _evolve(self, limit: int) -> None:
         calls = int(self.counts[0])
@@ -366,10 +462,9 @@ class EquationSearch:
         # What is left of a large step is for rewriting; a small one is for the plain view alone.
         small = limit - calls < _SMALL_STEP
         last = limit if small else limit - 100
-        own = 1.0 if small or not others else _PLAIN
         room = last - calls
-        for place, view in enumerate(self.views[:1] if small else self.views):
-            share = own if place == 0 else (1.0 - own) / others
+        shares = [1.0] if small or not others else self._shares()
+        for view, share in zip(self.views, shares, strict=False):
             before = int(self.counts[0])
             allowed = before + int(share * room)
             self._make_room(view, int(share * room) + 64)
@@ -391,6 +486,82 @@ class EquationSearch:
             )
             view.calls += int(self.counts[0]) - before
         self._rewrite(limit)
+        if not small and self.setting.most_constants > 1 and {SIN, COS} <= set(self.setting.operators):
+            for _ in range(_WAVES):
+                self._add_wave(limit)
+
+    def _add_wave(self, limit: int) -> None:
+        """Offer the best of a price, or nothing, plus a wave of a short expression, perhaps times another.
+
+        Its frequency is where the spectrum of what is left is highest. Each frequency that is tried is a call.
+        """
+        view, random = self.views[0], self.random
+        tried = min(int(_CYCLES * _TO_A_CYCLE), len(view.rest) // 2)
+        if int(self.counts[0]) + tried + 20 > limit:
+            return
+        filled = np.flatnonzero(view.archive[6])
+        place = int(filled[below(random, len(filled))]) * SLOTS if len(filled) and below(random, 3) else -1
+        inputs, parts = len(self.setting.columns), min(_PARTS, self.pool_count)
+        inner = self._part(below(random, inputs if below(random, 2) else parts))
+        factor = self._part(below(random, parts)) if below(random, 2) else None
+        draft, starts, residual = self._draft(), np.zeros(trees.MOST_TERMS, np.int64), view.rest
+        mother, values = np.zeros(0, np.int64), np.zeros(0)
+        if place >= 0:
+            length = int(view.archive[2][place])
+            mother, values = view.archive[0][place, :length].copy(), view.archive[1][place, :length].copy()
+            count = trees.terms_of(mother, length, starts)
+            literals, data = self.setting.literals, self.problem(view)[0]
+            fitting.solve_terms(mother, values, literals, starts, count, data, self.room)
+            residual = self.room[4].copy()
+        self.counts[0] += tried + (place >= 0)
+        view.calls += tried + (place >= 0)
+        argument = self._values(inner)
+        size = np.ones(len(residual)) if factor is None else self._values(factor)
+        spread = float(np.ptp(argument))
+        if not (0 < spread < 1e150 and np.isfinite(residual).all() and np.abs(size).max() < 1e150):
+            return
+        step = 2 * math.pi / (_TO_A_CYCLE * spread)
+        frequency, phase = waves.best_wave(residual, view.roots, size, argument, step, tried)
+        if frequency == 0.0:
+            return
+        wave = [MUL, *factor, SIN] if factor is not None else [SIN]
+        numbers = [math.nan] * len(wave)
+        if abs(math.sin(phase)) > 0.02:
+            wave, numbers = [*wave, ADD, CONSTANT], [*numbers, math.nan, phase]
+        wave, numbers = (
+            [*wave, MUL, CONSTANT, *inner],
+            [*numbers, math.nan, frequency, *[math.nan] * len(inner)],
+        )
+        if len(mother):
+            wave, numbers = [ADD, *wave], [math.nan, *numbers]
+        length = len(wave) + len(mother)
+        if length <= len(draft[0]):
+            draft[0][:length], draft[1][:length] = [*wave, *mother], [*numbers, *values]
+            draft[2][0] = length
+            self._rate(draft, limit, 16)
+
+    def _part(self, item: int) -> list[int]:
+        codes: list[int] = self.pool[0][item, : self.pool[1][item]].tolist()
+        return codes
+
+    def _values(self, codes: list[int]) -> Floats:
+        """Of an expression without constants, on the rows."""
+        own = np.array(codes, np.int64)
+        with np.errstate(all="ignore"):
+            row = trees.forward(own, np.zeros(len(own)), self.setting.literals, 0, len(own), self.room[0])
+        found: Floats = self.room[0][0][row].copy()
+        return found
+
+    def _shares(self) -> list[float]:
+        """Of the calls, for each view: more for one that has found a part of the front of y."""
+        errors, counts = self.views[0].archive[3], self.views[0].archive[6]
+        front: set[float] = set()
+        for price in np.flatnonzero(counts).tolist():
+            if errors[price * SLOTS] < min(front, default=math.inf):
+                front.add(float(errors[price * SLOTS]))
+        own = [len(front.intersection(view.written.values())) / len(front) for view in self.views[1:]]
+        shares = [(1.0 - _PLAIN) / len(own) + _EARNED * part for part in own]
+        return [1.0 - sum(shares), *shares]
 
     # ---------------------------------------------------------------------------------- from views to y
 
@@ -402,8 +573,8 @@ class EquationSearch:
         for view in self.views:
             codes, values, lengths, errors, _, coefficients, counts = view.archive
             smallest = math.inf
-            for price in range(_MOST_PRICE):
-                place = price * _SLOTS
+            for price in range(MOST_PRICE):
+                place = price * SLOTS
                 if not counts[price] or not errors[place] < 0.999 * smallest:
                     continue
                 smallest = float(errors[place])
@@ -412,33 +583,36 @@ class EquationSearch:
                 view.told[price] = float(errors[place])
                 if view is self.views[0] and CONSTANT not in codes[place, : lengths[place]]:
                     continue
-                self._offer(
+                error = self._offer(
                     view, codes[place], values[place], int(lengths[place]), coefficients[place], limit
                 )
+                if error < math.inf:
+                    view.written[price] = error
 
     def _offer(
         self, view: View, codes: Ints, values: Floats, length: int, coefficients: Floats, limit: int
-    ) -> None:
+    ) -> float:
+        """Rate what a view has found, written for y; returns its error."""
         if view.products:
-            self._offer_product(view, codes[:length], values[:length], coefficients, limit)
-            return
+            return self._offer_product(view, codes[:length], values[:length], coefficients, limit)
         draft = self._draft()
         starts = np.zeros(trees.MOST_TERMS, np.int64)
         if view.code:
             for code in view.code:
                 variation.put(draft, code, math.nan)
-            done = variation.sum_with_numbers(draft, codes, values, length, coefficients, starts)
+            unit = view.scale if view.code[-1] == EXP else 0.0
+            done = variation.sum_with_numbers(draft, codes, values, length, coefficients, starts, unit)
         else:
             done = variation.copy(draft, codes, values, 0, length)
-        if done:
-            self._rate(draft, limit, 40)
+        return self._rate(draft, limit, 40) if done else math.inf
 
     def _draft(self) -> variation.Draft:
         longest = self.setting.longest
         return np.zeros(longest, np.int64), np.zeros(longest), np.zeros(1, np.int64)
 
-    def _rate(self, draft: variation.Draft, limit: int, most_calls: int) -> float:
-        view = self.views[0]
+    def _rate(self, draft: variation.Draft, limit: int, most_calls: int, view: View | None = None) -> float:
+        """Rate an expression for a view, that of y itself if none is given; returns its error."""
+        view = view or self.views[0]
         self._make_room(view, 1)
         starts = np.zeros(trees.MOST_TERMS, np.int64)
         allowed = min(most_calls, limit - int(self.counts[0]))
@@ -455,7 +629,7 @@ class EquationSearch:
 
     def _offer_product(
         self, view: View, codes: Ints, values: Floats, coefficients: Floats, limit: int
-    ) -> None:
+    ) -> float:
         """Offer what a view of products has found, c x1^p1 ... xd^pd g1^q1 exp(q2 g2) ..., with rounded powers."""
         setting = self.setting
         starts = np.zeros(trees.MOST_TERMS, np.int64)
@@ -475,23 +649,48 @@ class EquationSearch:
             if codes[start] == LOG_SIZE:
                 power = _rounded(power)
                 if not abs(power) <= _LARGEST_POWER:
-                    return
+                    return math.inf
                 powers.append((part[0][1:], part[1][1:], power))
             else:
                 inside.append((*part, power))
             target = target - power * column
         logs = [np.log(np.abs(setting.columns[i][used])) for i in view.inputs]
-        exponents = [_rounded(p) for p in _exponents(logs, target, view.roots[used])]
+        exponents = _exponents(logs, target, view.roots[used]).tolist()
         if not all(abs(p) <= _LARGEST_POWER for p in exponents):
-            return
-        powers += [([COLUMN + i], [math.nan], p) for i, p in zip(view.inputs, exponents, strict=True)]
+            return math.inf
+        halves = [
+            ([COLUMN + i], [math.nan], _rounded(p)) for i, p in zip(view.inputs, exponents, strict=True)
+        ]
+        error = self._rate_product([*powers, *halves], inside, limit)
+        odd = [
+            abs(p - _rounded(p)) > _HALVES and setting.columns[i].min() > 0
+            for i, p in zip(view.inputs, exponents, strict=True)
+        ]
+        if any(odd) and LOG in setting.operators:
+            kept = [part for part, free in zip(halves, odd, strict=True) if not free]
+            inside += [
+                ([LOG, COLUMN + i], [math.nan] * 2, p)
+                for i, p, free in zip(view.inputs, exponents, odd, strict=True)
+                if free
+            ]
+            error = min(error, self._rate_product([*powers, *kept], inside, limit))
+        return error
+
+    def _rate_product(
+        self,
+        powers: list[tuple[list[int], list[float], float]],
+        inside: list[tuple[list[int], list[float], float]],
+        limit: int,
+    ) -> float:
+        """Rate a product of powers and of exp(p1 g1 + p2 g2 + ...)."""
+        setting = self.setting
         written = _product(powers, setting.operators)
         if written is None:
-            return
+            return math.inf
         tokens, numbers = written
         if inside:
             if EXP not in setting.operators or not setting.most_constants:
-                return
+                return math.inf
             more: Part = [EXP], [math.nan]
             for place, (own, own_values, power) in enumerate(inside):
                 lead = [ADD] if place < len(inside) - 1 else []
@@ -499,10 +698,10 @@ class EquationSearch:
                 more[1].extend([*[math.nan] * len(lead), math.nan, power, *own_values])
             tokens, numbers = _times([(tokens, numbers), more]) if tokens else more
         if not tokens or len(tokens) > setting.longest:
-            return
+            return math.inf
         draft = self._draft()
         draft[0][: len(tokens)], draft[1][: len(tokens)], draft[2][0] = tokens, numbers, len(tokens)
-        self._rate(draft, limit, 40)
+        return self._rate(draft, limit, 40)
 
     # ------------------------------------------------------------------------------------------- results
 
@@ -522,11 +721,11 @@ class EquationSearch:
         """
         view = self.views[0]
         codes, values, lengths, errors, _, coefficients, counts = view.archive
-        for slot in range(1 if best else _SLOTS):
-            for price in range(_MOST_PRICE):
+        for slot in range(1 if best else SLOTS):
+            for price in range(MOST_PRICE):
                 if slot >= int(counts[price]):
                     continue
-                at = price * _SLOTS + slot
+                at = price * SLOTS + slot
                 yield (
                     codes[at, : lengths[at]],
                     values[at, : lengths[at]],
@@ -567,6 +766,11 @@ class EquationSearch:
         self.pool_full, self.solved_at = bool(run.data["full"]), run.data["solved_at"]
         for view in self.views:
             view.restore(state.part(view.name))
+
+
+def is_over(calls: int, solved_at: int) -> bool:
+    """Whether a search that has explained all digits after so many calls has looked long enough for less."""
+    return calls >= _LONGER * solved_at + _LEAST_LONGER
 
 
 def _orthonormal(rows: Sequence[Floats]) -> tuple[Floats, list[int]]:
@@ -668,14 +872,23 @@ def make_setting(
         codes.append(INV)
     codes = [code for code in codes if code != NEG]  # coefficients have signs
     prices = np.ones(COLUMN + len(columns))
-    for name, price in PRICES.items():
-        prices[OPERATORS[name].code] = price
+    if description.costs is None:
+        for name, price in PRICES.items():
+            prices[OPERATORS[name].code] = price
+    else:
+        for name, operator in OPERATORS.items():
+            prices[operator.code] = description.costs[name]
+        prices[CONSTANT] = description.costs["const"]
+        places = [name for name in description.numbers if name != "const"]
+        for place, name in enumerate(places):
+            prices[LITERAL + place] = description.costs[name]
     nesting = np.zeros((CONSTANT, CONSTANT), np.bool_)
-    if description.trigonometry:
-        family = [OPERATORS[name].code for name in ("sin", "cos", "tan")]
-        for outer in family:
-            nesting[outer, family] = True
-    nesting[EXP, EXP] = nesting[LOG, LOG] = True
+    trigonometric = ("sin", "cos", "tan")
+    rules = description.nesting
+    if rules is None:
+        rules = {**dict.fromkeys(trigonometric, trigonometric), "exp": ("exp",), "log": ("log",)}
+    for outer, inner in rules.items():
+        nesting[OPERATORS[outer].code, [OPERATORS[name].code for name in inner]] = True
     nesting[:, LOG_SIZE] = True
     nesting[[ADD, SUB], LOG_SIZE] = False
     most = fitting.MOST_CONSTANTS if description.max_constants is None else description.max_constants
@@ -691,6 +904,6 @@ def make_setting(
         nesting,
         min(most, 6) if constant else 0,
         (max(low, -1e60), min(high, 1e60)),
-        min(description.max_length + 8, LARGEST),
+        min(2 * description.max_length, LARGEST),
         settings.budget,
     )
