@@ -48,6 +48,7 @@ def run(search, budget):
         "exp(-8 * (x1 - 1.7)**2)",
         "log(x1 + 1) + log(x1**2 + 1)",
         "10 / (5 + (x1 - 1)**2 + (x2 - 2)**2)",
+        "x1**5 - 3 * x1**4 * x2 + x1 * x2**2 - x2 + 0.5 * x1",
     ],
 )
 def test_laws_of_a_few_terms_are_found_with_every_seed(formula, seed):

@@ -25,6 +25,7 @@ from discodso.tasks.regression.engine import _pool as pools
 from discodso.tasks.regression.engine import _trees as trees
 from discodso.tasks.regression.engine import _variation as variation
 from discodso.tasks.regression.engine import _waves as waves
+from discodso.tasks.regression.engine import dictionaries
 from discodso.tasks.regression.engine._random import below
 from discodso.tasks.regression.engine._trees import (
     ADD,
@@ -56,13 +57,14 @@ _LARGEST_POWER = 8
 EXACT = 1e-24  # errors of rounding
 _LONGER, _LEAST_LONGER = 1.25, 1000  # calls until a search that has explained all digits ends
 _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expressions, of one input; then y itself
-_EARNED = 0.5  # of the calls after that: they go to the views that have found the front
+_EARNED = 0.5  # of y's share, goes to other views as far as the front is theirs
 _WAVES, _CYCLES, _TO_A_CYCLE = (
     3,
     24,
     2.5,
 )  # of a step: spectra, each up to so many cycles; frequencies to a cycle
 _PARTS = 30  # of the pool, in which waves run and by which they are multiplied
+_DICTIONARIES = 0.01  # of the budget, for each dictionary in each view
 _HALVES = 0.01  # from a half: a power that is none
 _POOL = 60_000
 GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
@@ -249,7 +251,7 @@ class EquationSearch:
         self.counts = np.zeros(4, np.int64)  # calls, repeats, invalid drafts, proposals
         self.views = self._views()
         self._start_pool(probes, inputs)
-        self.stage = 0
+        self.stage = 0  # 0 for short expressions, 1 for dictionaries, 2 for variations
         self.solved_at: int | None = None  # calls after which all digits were explained
         self.complete = 0  # price up to which all expressions were rated
 
@@ -333,9 +335,13 @@ class EquationSearch:
                 price = self.pool_price
                 self._enumerate(min(limit, share))
         else:
-            self.stage = 1
-        if self.stage == 1 and int(self.counts[0]) == before:
-            self._evolve(limit)
+            self.stage = max(self.stage, 1)
+        if self.stage and int(self.counts[0]) == before:
+            if self.stage == 1:
+                self._thin_out(limit)
+                self.stage = 2
+            if int(self.counts[0]) < limit:
+                self._evolve(limit)
         self._look()
         return int(self.counts[0]) - before
 
@@ -405,6 +411,50 @@ class EquationSearch:
         """Note when all digits were first explained."""
         if self.solved_at is None and self.views[0].best < EXACT:
             self.solved_at = int(self.counts[0])
+
+    def _thin_out(self, limit: int) -> None:
+        """Offer sums of what is left of dictionaries: monomials, and the shortest expressions."""
+        inputs, count = self.setting.columns.shape
+        found = [
+            [self._monomial(chosen) for chosen in dictionaries.monomials(inputs, degree)]
+            for degree in dictionaries.degrees(inputs)
+            if MUL in self.setting.operators
+        ]
+        found.append([self._part(item) for item in range(min(_PARTS, self.pool_count))])
+        for view in self.views:
+            for terms in found:
+                room = limit - int(self.counts[0])
+                small = len(terms) + trees.MOST_TERMS <= min(room, _DICTIONARIES * self.setting.budget)
+                if small and 2 * len(terms) <= count and not view.products:
+                    self._thin_out_one(view, terms, limit)
+        self._rewrite(limit)
+
+    def _thin_out_one(self, view: View, terms: list[list[int]], limit: int) -> None:
+        table = np.array([self._values(codes) for codes in terms]) * view.roots
+        kept = np.flatnonzero(np.isfinite(table).all(axis=1) & (np.abs(table).max(axis=1) < 1e100))
+        table = table[kept]
+        table = table - (table @ view.fixed.T) @ view.fixed
+        for left in dictionaries.eliminated(table, view.rest):
+            self.counts[0] += 1
+            view.calls += 1
+            if len(left) > trees.MOST_TERMS:
+                continue
+            codes = [ADD] * (len(left) - 1) + [code for place in left for code in terms[kept[place]]]
+            draft = self._draft()
+            if len(codes) <= len(draft[0]):
+                draft[0][: len(codes)], draft[2][0] = codes, len(codes)
+                self._rate(draft, limit, 1, view)
+
+    def _monomial(self, chosen: Sequence[int]) -> list[int]:
+        """A product of inputs, with squares where there are any."""
+        codes: list[int] = []
+        for i in dict.fromkeys(chosen):
+            power = chosen.count(i)
+            while power:
+                square = power > 1 and N2 in self.setting.operators
+                codes = [*([MUL] if codes else []), *([N2] if square else []), COLUMN + i, *codes]
+                power -= 1 + square
+        return codes
 
     def _evolve(self, limit: int) -> None:
         calls = int(self.counts[0])
@@ -503,15 +553,14 @@ class EquationSearch:
         return found
 
     def _shares(self) -> list[float]:
-        """Of the calls, for each view: a part of them by how much of the front of y it has found."""
+        """Of the calls, for each view: more for one that has found a part of the front of y."""
         errors, counts = self.views[0].archive[3], self.views[0].archive[6]
         front: set[float] = set()
         for price in np.flatnonzero(counts).tolist():
             if errors[price * SLOTS] < min(front, default=math.inf):
                 front.add(float(errors[price * SLOTS]))
         own = [len(front.intersection(view.written.values())) / len(front) for view in self.views[1:]]
-        fixed = (1.0 - _PLAIN) / len(own)
-        shares = [(1.0 - _EARNED) * fixed + _EARNED * part for part in own]
+        shares = [(1.0 - _PLAIN) / len(own) + _EARNED * part for part in own]
         return [1.0 - sum(shares), *shares]
 
     # ---------------------------------------------------------------------------------- from views to y
@@ -561,8 +610,9 @@ class EquationSearch:
         longest = self.setting.longest
         return np.zeros(longest, np.int64), np.zeros(longest), np.zeros(1, np.int64)
 
-    def _rate(self, draft: variation.Draft, limit: int, most_calls: int) -> float:
-        view = self.views[0]
+    def _rate(self, draft: variation.Draft, limit: int, most_calls: int, view: View | None = None) -> float:
+        """Rate an expression for a view, that of y itself if none is given; returns its error."""
+        view = view or self.views[0]
         self._make_room(view, 1)
         starts = np.zeros(trees.MOST_TERMS, np.int64)
         allowed = min(most_calls, limit - int(self.counts[0]))
