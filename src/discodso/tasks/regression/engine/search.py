@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from discodso.base.arrays import Bools, Floats, Ints
+from discodso.base.threads import one_blas_thread
 from discodso.space.state import State
 from discodso.tasks.regression.engine import _evolution as evolution
 from discodso.tasks.regression.engine import _fitting as fitting
@@ -434,7 +435,9 @@ class EquationSearch:
         kept = np.flatnonzero(np.isfinite(table).all(axis=1) & (np.abs(table).max(axis=1) < 1e100))
         table = table[kept]
         table = table - (table @ view.fixed.T) @ view.fixed
-        for left in dictionaries.eliminated(table, view.rest):
+        with one_blas_thread():
+            steps = list(dictionaries.eliminated(table, view.rest))
+        for left in steps:
             self.counts[0] += 1
             view.calls += 1
             if len(left) > trees.MOST_TERMS:
