@@ -57,11 +57,14 @@ def figures(formula: Formula, law: Law | NistData, seed: int, noise: float) -> R
     }
 
 
-def run(law: Law | NistData, noise: float, seed: int, budget: int) -> Record:
-    """Search for one law with the default estimator."""
+def run(law: Law | NistData, noise: float, seed: int, budget: int, with_units: bool = False) -> Record:
+    """Search for one law with the default estimator, which may be told the units."""
     X, y = law.data(noise, seed)
+    units = {}
+    if with_units and isinstance(law, Law):
+        units = {f"x{i + 1}": variable.unit for i, variable in enumerate(law.variables)} | {"y": law.target_unit}
     started = time.process_time()
-    model = DisCoRegressor(budget=budget, random_state=seed).fit(X, y)
+    model = DisCoRegressor(budget=budget, random_state=seed, units=units).fit(X, y)
     seconds = time.process_time() - started
     shown = {"cpu_seconds": round(seconds, 2), "calls": int(model.calls_)}
     return {**figures(model.expression_, law, seed, noise), **shown, "expression": text(model.expression_)}

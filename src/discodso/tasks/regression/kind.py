@@ -23,6 +23,7 @@ from discodso.run.task import Task
 from discodso.space.design import Design
 from discodso.tasks.regression import export
 from discodso.tasks.regression.data import GivenData, Rows, gathered, read_table
+from discodso.tasks.regression.declared_units import DeclaredUnits, declared
 from discodso.tasks.regression.equation_files import EQUATION, read_equation, write_equation
 from discodso.tasks.regression.equation_method import (
     EquationMethod,
@@ -54,6 +55,9 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
         raise DeclarationError(
             f"{options.table} has a single row; an equation needs at least two to be judged by"
         )
+    units = declared(
+        options.units, options.units_in_names, options.unit_constants, data.columns, data.target
+    )
     X, y, weights = gathered(data)
     rng = np.random.RandomState(plan.seed)
     seen = np.ones(len(y), dtype=np.bool_)
@@ -65,7 +69,11 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
     squared = is_squared(options.metric)
     default = settings.preset == "default" and settings.method is None and not settings.changes
     if default and is_possible(description, squared and options.polish and options.scaled):
-        return _compiled(settings, data, description, (X, y, weights), seen, rng, began)
+        return _compiled(settings, data, description, (X, y, weights), seen, rng, began, units)
+    if units is not None:
+        raise DeclarationError(
+            "units need the default search: leave out operators, metrics and methods of your own, and the presets"
+        )
     space = description.build(X.shape[1])
     program = Program.of(space.library, description.operators)
     how = {"metric": options.metric, "threads": options.threads, "scaled": bool(options.scaled and squared)}
@@ -109,6 +117,7 @@ def _finisher(
     seen: Bools,
     kept: Callable[[int], tuple[list[Expression], int]],
     designs: Callable[[], tuple[Design, ...]],
+    units: DeclaredUnits | None = None,
 ) -> Callable[[Result, Path | None], FoundEquation]:
     """From the end of a search to a model; `kept` gives expressions for a number of calls, and those it took."""
     options, plan = settings.task, settings.plan
@@ -129,6 +138,7 @@ def _finisher(
             refines=options.refines,
             widen=options.must_extrapolate,
             const_range=options.const_range,
+            agrees=lambda expression: units is None or units.agrees(expression),
         )
         calls = result.calls + used + model.calls
         expression, front = model.expression, model.front
@@ -155,6 +165,7 @@ def _compiled(
     seen: Bools,
     rng: np.random.RandomState,
     began: float,
+    units: DeclaredUnits | None,
 ) -> Prepared:
     """The default: the compiled search, which rates expressions itself."""
     options, plan = settings.task, settings.plan
@@ -173,14 +184,14 @@ def _compiled(
     planned = (
         plan.budget if plan.time_limit is None else min(plan.budget, int(_CALLS_A_SECOND * plan.time_limit))
     )
-    method = EquationSettings(description, fit, planned, settings.initial_designs, started.append)
+    method = EquationSettings(description, fit, planned, units, settings.initial_designs, started.append)
 
     def kept(room: int) -> tuple[list[Expression], int]:
         found, used = started[0].expressions(data.columns, _some((X, y, weights)), room // 2)
         # A constant is always a model, so that there is one even if nothing else was finite.
         return [*found, Expression.parse(repr(float(weights @ y)), data.columns)], used
 
-    finish = _finisher(settings, data, rows, seen, kept, lambda: started[0].designs())
+    finish = _finisher(settings, data, rows, seen, kept, lambda: started[0].designs(), units)
     return Prepared(
         Task(space, batch_objective=fit, name="regression"), _searching(plan, rng, began), method, finish
     )

@@ -107,6 +107,7 @@ def make_model(
     refines: bool = True,
     widen: bool = True,
     const_range: Range = REALS,
+    agrees: Callable[[Expression], bool] = lambda expression: True,
 ) -> Model:
     """Choose from expressions, with no more than `room` objective calls.
 
@@ -117,8 +118,10 @@ def make_model(
         loss: what is minimised.
         refines: whether that is the squared error, so that constants may be fitted to it.
         widen: whether the model must be good outside the data.
+        agrees: whether an expression may be considered, as units have it.
     """
     short = list(dict.fromkeys(map(canonical, found)))
+    short = [e for e in short if agrees(e)] or short
     # The losses of constants follow from the variance.
     constants = [e for e in short if len(e) == 1 and len(e.constants)]
     rest = [e for e in short if e not in constants][:room]
@@ -126,7 +129,7 @@ def make_model(
     calls = len(rest)
     if refines:
         best = min(losses, key=lambda e: (losses[e], len(e)))
-        stages, used = prune(best, seen, const_range, min(room // 4, max(room - calls, 0)))
+        stages, used = prune(best, seen, const_range, min(room // 4, max(room - calls, 0)), agrees=agrees)
         calls += used
         for stage in map(canonical, stages):
             if stage not in losses and calls < room:
@@ -148,7 +151,7 @@ def make_model(
         points = [choice.marked_finite(p, both[0]) for p in points]
     chosen = _chosen(points, seen, unseen, selection, widen)
     if refines and unseen is None and selection == "auto":
-        points, chosen, used = _cut_down(points, chosen, seen, const_range, room - calls, widen)
+        points, chosen, used = _cut_down(points, chosen, seen, const_range, room - calls, widen, agrees)
         calls += used
     front = undominated([p for p in points if p is chosen or _beside(p, chosen)])
     expression = chosen.expression
@@ -158,19 +161,28 @@ def make_model(
         if chosen.finite and not choice.marked_finite(replace(chosen, expression=expression), both[0]).finite:
             expression = chosen.expression
     elif refines and selection == "auto":
-        expression, used = snapped(expression, *both, const_range, max(room - calls, 0))
+        simple, used = snapped(expression, *both, const_range, max(room - calls, 0))
         calls += used
+        # A constant with a unit stays, even if it is 1.
+        expression = simple if agrees(simple) or not agrees(expression) else expression
     return Model(expression, [replace(p, expression=expression) if p is chosen else p for p in front], calls)
 
 
 def _cut_down(
-    points: list[FrontPoint], chosen: FrontPoint, seen: Rows, const_range: Range, room: int, widen: bool
+    points: list[FrontPoint],
+    chosen: FrontPoint,
+    seen: Rows,
+    const_range: Range,
+    room: int,
+    widen: bool,
+    agrees: Callable[[Expression], bool],
 ) -> tuple[list[FrontPoint], FrontPoint, int]:
     """Choose again among all and shorter versions of what was chosen, until that stands; and the calls it took."""
     calls = 0
     for _ in range(_ROUNDS):
         left = room - calls
-        stages, used = prune(chosen.expression, seen, const_range, max(left - 2 * _STAGES, 0), most=_MOST)
+        most_calls = max(left - 2 * _STAGES, 0)
+        stages, used = prune(chosen.expression, seen, const_range, most_calls, _MOST, agrees)
         known = {p.expression for p in points}
         most = min(_STAGES, max(left - used, 0) // 2)
         new = [e for e in dict.fromkeys(map(canonical, stages)) if e not in known][:most]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
+from discodso.base.errors import DeclarationError
 from discodso.base.options import check_options, option
 
 BUDGET = 100_000
@@ -20,6 +21,17 @@ LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2",
 def is_squared(metric: Any) -> bool:
     """Whether a metric is one of the squared error, which least squares serves."""
     return not callable(metric) and metric != "mae"
+
+
+def _units(words: list[str]) -> dict[str, str]:
+    """COLUMN=UNIT on the command line."""
+    found = {}
+    for text in words:
+        name, equals, unit = text.rpartition("=")
+        if not name or not equals:
+            raise DeclarationError(f"--unit must be COLUMN=UNIT, such as speed=m/s, got {text!r}")
+        found[name] = unit
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +72,20 @@ class ModelOptions:
         True, "The model must also be good, and finite, on data twice as wide as those given.", command=""
     )
     threads: int = option(1, "Of the evaluator.", least=1, command="")
+    units: dict[str, str] = option(
+        factory=dict,
+        help='Units of all inputs and of the target by name, such as "m/s^2", or "1" for a plain number; only '
+        "equations that agree with them are tried. On the command line COLUMN=UNIT, may be given again.",
+        command="unit",
+        read=_units,
+    )
+    units_in_names: bool = option(False, 'Take units from names such as "speed [m/s]".')
+    unit_constants: int = option(
+        2,
+        "Independent units that constants of an equation may have, at most, so far as its inputs do not give the "
+        "unit of the target; 0 for pure numbers only.",
+        least=0,
+    )
 
     IN_FILES: ClassVar[Mapping[str, Any]] = {"library": tuple[str, ...], "metric": MetricName}
 

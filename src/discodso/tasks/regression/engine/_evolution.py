@@ -7,12 +7,14 @@ from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints, Words
 from discodso.tasks.regression._vector_math import OPTIONS
+from discodso.tasks.regression.engine import _units
 from discodso.tasks.regression.engine import _variation as variation
 from discodso.tasks.regression.engine._fitting import Fitting, fit, solve_terms
 from discodso.tasks.regression.engine._random import below, chosen, uniform
 from discodso.tasks.regression.engine._trees import (
     CONSTANT,
     DIV,
+    GOLDEN,
     LOG_SIZE,
     MOST_TERMS,
     add_to,
@@ -28,8 +30,10 @@ ALIKE = 3  # expressions of a cell that use the same functions
 # counts [P]
 Archive = tuple[Ints, Floats, Ints, Floats, Words, Floats, Ints]
 # rest of the target, roots of the weights, fixed columns, offset without terms, literals, prices, nesting, most
-# constants, limits of constants, generic constants
-Problem = tuple[Floats, Floats, Floats, float, Floats, Floats, Bools, int, tuple[float, float], Floats]
+# constants, limits of constants, generic constants, units
+Problem = tuple[
+    Floats, Floats, Floats, float, Floats, Floats, Bools, int, tuple[float, float], Floats, _units.Units
+]
 
 
 @njit(**OPTIONS)
@@ -117,7 +121,7 @@ def rate(
 
     Returns the calls that it took, and its error. No call: -1 for one that is not valid, -2 for a repeat.
     """
-    rest, roots, fixed, mean, literals, prices, nesting, most_constants, limits, generic = problem
+    rest, roots, fixed, mean, literals, prices, nesting, most_constants, limits, generic, units = problem
     codes, values, lengths = draft
     length = lengths[0]
     if not valid(codes, length, nesting, most_constants):
@@ -126,11 +130,20 @@ def rate(
     if count < 1:
         return -1, np.inf
     price = int(price_of(codes, length, prices))
+    with_offset = True
+    if units[0]:
+        rank, with_offset = _units.agreement(codes, literals, length, starts, count, units)
+        if not 0 <= rank <= units[4]:
+            return -1, np.inf
+        price += units[6] * max(rank - units[5], 0)
     if price >= len(archive[6]):
         return -1, np.inf
     mark = signature(codes, literals, starts, count, generic, probes)
     if mark == np.uint64(0):
         return -1, np.inf
+    if not with_offset:
+        rest, fixed, mean = units[9], units[10], 0.0
+        mark = (mark ^ GOLDEN) | np.uint64(1)
     if not add_to(seen, mark) and not again:
         return -2, np.inf
     error, calls = fit(
@@ -202,7 +215,7 @@ def evolve(
     size = archive[0].shape[1]
     draft = np.zeros(size, np.int64), np.zeros(size), np.zeros(1, np.int64)
     starts = np.zeros(MOST_TERMS, np.int64)
-    constants = problem[7] > 0
+    constants, units = problem[7] > 0, problem[10]
     own, own_values, lengths, _, _, coefficients, _ = archive
     codes_a, values_a, weights_a = np.empty(size, np.int64), np.empty(size), np.empty(coefficients.shape[1])
     codes_b, values_b = np.empty(size, np.int64), np.empty(size)
@@ -217,7 +230,12 @@ def evolve(
         mother = codes_a, values_a, lengths[first], weights_a
         father = codes_b, values_b, lengths[second]
         fruitless += 1
-        if not variation.vary(
+        if units[0]:
+            if not _units.vary(
+                draft, move, mother, father, pool, unary, binary, inputs, constants, state, starts, problem[4], units
+            ):
+                continue
+        elif not variation.vary(
             draft, move, mother, father, pool, unary, binary, inputs, constants, state, starts
         ):
             continue
@@ -230,6 +248,8 @@ def evolve(
                 if again and not variation.vary(
                     draft, other, mother, father, pool, unary, binary, inputs, constants, state, starts
                 ):
+                    continue
+                if again and units[0] and not _units.agree(draft, problem[4], pool, constants, state, units):
                     continue
         counts[3] += 1
         allowed = min(most_calls, calls_allowed - counts[0])

@@ -21,6 +21,7 @@ from discodso.tasks.regression.engine._trees import (
     add_to,
     hashed,
 )
+from discodso.tasks.regression.engine._units import binary_unit, unary_unit
 
 TOKENS = 12  # of an expression of the pool, at most
 # codes [N, TOKENS], lengths and prices [N], values on the probes [N, PROBES]
@@ -52,15 +53,17 @@ def next_level(
     prices: Floats,
     nesting: Bools,
     known: Words,
+    units: Floats,
 ) -> int:
     """Add all distinct expressions of a price, made of those of lower prices; returns how many there are then.
 
     first[p] is where the expressions of price p begin, for all prices up to this one. -1 if the pool, which is as
-    long as it may get, is full.
+    long as it may get, is full. With units[N, m] of the pool only those whose units agree; no units are an array without rows.
     """
     codes, lengths, costs, probes = pool
     count, most = first[price], len(codes)
     row, work = np.empty(probes.shape[1]), np.empty((3, probes.shape[1]))
+    with_units, unit = len(units) == most, np.zeros(units.shape[1])
     for operator in operators:
         rest = price - int(prices[operator])
         if rest < 1:
@@ -70,6 +73,8 @@ def next_level(
                 if lengths[i] + 1 > TOKENS or _nested(operator, codes[i], lengths[i], nesting):
                     continue
                 if _undone(operator, codes[i, 0]):
+                    continue
+                if with_units and not unary_unit(operator, units[i], unit):
                     continue
                 unary(operator, probes[i], row, work, len(row))
                 code = hashed(row, False)
@@ -81,6 +86,8 @@ def next_level(
                 codes[count, 1 : lengths[i] + 1] = codes[i, : lengths[i]]
                 lengths[count], costs[count] = lengths[i] + 1, price
                 probes[count] = row
+                if with_units:
+                    units[count] = unit
                 count += 1
             continue
         for left in range(1, rest):
@@ -91,6 +98,8 @@ def next_level(
             for i in range(first[left], first[left + 1]):
                 for j in range(first[right], first[right + 1]):
                     if (not ordered and left == right and j < i) or lengths[i] + lengths[j] + 1 > TOKENS:
+                        continue
+                    if with_units and not binary_unit(operator, units[i], units[j], unit):
                         continue
                     binary(operator, probes[i], probes[j], row, len(row))
                     code = hashed(row, False)
@@ -104,5 +113,7 @@ def next_level(
                     codes[count, middle:end] = codes[j, : lengths[j]]
                     lengths[count], costs[count] = end, price
                     probes[count] = row
+                    if with_units:
+                        units[count] = unit
                     count += 1
     return count

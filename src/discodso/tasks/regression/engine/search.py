@@ -22,6 +22,7 @@ from discodso.tasks.regression.engine import _evolution as evolution
 from discodso.tasks.regression.engine import _fitting as fitting
 from discodso.tasks.regression.engine import _pool as pools
 from discodso.tasks.regression.engine import _trees as trees
+from discodso.tasks.regression.engine import _units
 from discodso.tasks.regression.engine import _variation as variation
 from discodso.tasks.regression.engine._trees import (
     ADD,
@@ -51,8 +52,31 @@ _EXACT = 1e-24  # errors of rounding
 _LONGER, _LEAST_LONGER = 1.25, 1000  # calls until a search that has explained all digits ends
 _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expressions, of one input; then y itself
 _POOL = 60_000
+_UNIT_PRICE = 2  # of each independent unit that constants have, beyond those that they must have
+_UNIT_SHARES = (0.5, 0.35, 0.15)  # of calls for laws with as few as possible, with one more, with as many as may be
 _GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
 _MOVES = np.array([3, 2, 2, 1.5, 1.5, 3, 2, 1, 2, 2, 1.5, 0.5, 0.5])
+
+
+@dataclass(frozen=True)
+class Units:
+    """Exponents of the base units that occur.
+
+    Attributes:
+        columns: float[d, m].
+        target: float[m].
+        most: how many independent units constants may have.
+    """
+
+    columns: Floats
+    target: Floats
+    most: int
+
+    @property
+    def least(self) -> int:
+        """How many constants must have: 0 if products of powers of the inputs have the unit of the target."""
+        rank, both = _units.ranks_of(self.columns, self.target)
+        return int(both - rank)
 
 
 @dataclass(frozen=True)
@@ -70,6 +94,7 @@ class Setting:
         limits: of constants.
         longest: tokens.
         budget: calls of the whole run, by which shares are planned.
+        units: of inputs and target; None if they do not matter.
     """
 
     columns: Floats
@@ -83,6 +108,7 @@ class Setting:
     limits: tuple[float, float]
     longest: int
     budget: int
+    units: Units | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +120,7 @@ class Link:
         there: from y to what is fitted.
         slope: |dy / dv| at y, by which errors are weighed.
         possible: whether y[n] can be looked at in this way.
+        power: of the unit of y; 0 where y, or v, must be a pure number.
     """
 
     name: str
@@ -101,11 +128,12 @@ class Link:
     there: Callable[[Floats], Floats]
     slope: Callable[[Floats], Floats]
     possible: Callable[[Floats], bool]
+    power: float = 0.0
 
 
 _LINKS = (
-    Link("root", (SQRT,), np.square, lambda y: 0.5 / np.abs(y), lambda y: bool((y > 0).all())),
-    Link("inverse", (INV,), np.reciprocal, np.square, lambda y: bool((y != 0).all())),
+    Link("root", (SQRT,), np.square, lambda y: 0.5 / np.abs(y), lambda y: bool((y > 0).all()), 2.0),
+    Link("inverse", (INV,), np.reciprocal, np.square, lambda y: bool((y != 0).all()), -1.0),
     Link("exponential", (EXP,), np.log, np.abs, lambda y: bool((y > 0).all())),
     Link("logarithm", (LOG,), np.exp, lambda y: np.exp(-y), lambda y: bool((np.abs(y) < 50).all())),
     Link(
@@ -114,6 +142,7 @@ _LINKS = (
         lambda y: y**-2.0,
         lambda y: 0.5 * np.abs(y) ** 3,
         lambda y: bool((y > 0).all()),
+        -2.0,
     ),
 )
 
@@ -127,6 +156,7 @@ class View:
         target, weights: float[n], what is fitted, and how rows count.
         columns: float[k, n] that take part in every fit, beside the offset.
         inputs: for views of products, the inputs whose logarithms these are.
+        power: of the unit of y that the target has, 0 for a logarithm.
     """
 
     def __init__(
@@ -138,6 +168,7 @@ class View:
         longest: int,
         columns: Sequence[Floats] = (),
         inputs: Sequence[int] = (),
+        power: float = 1.0,
     ) -> None:
         self.name, self.code, self.products = name, code, name == "product"
         self.roots = np.sqrt(weights / weights.sum())
@@ -146,6 +177,7 @@ class View:
         self.inputs = [inputs[place - 1] for place in kept if place > 0]
         whole = target / self.scale * self.roots
         self.mean = float(self.fixed[0] @ whole)  # coefficient of the offset, without terms
+        self.power, self.whole = power, whole
         self.rest = whole
         for _ in range(2):
             for q in self.fixed:
@@ -164,6 +196,7 @@ class View:
         self.calls = 0
         self.told: dict[int, float] = {}  # error of the best of each price when it was last rewritten for y
         self.next_item = 0  # of the pool, to be rated
+        self.next_late = 0  # the same for those that need a constant with a unit
 
     @property
     def best(self) -> float:
@@ -176,7 +209,14 @@ class View:
         arrays["seen"] = self.seen[self.seen != 0]
         told = {str(price): error for price, error in self.told.items()}
         return State(
-            arrays, {"calls": self.calls, "told": told, "next": self.next_item, "size": len(self.seen)}
+            arrays,
+            {
+                "calls": self.calls,
+                "told": told,
+                "next": self.next_item,
+                "late": self.next_late,
+                "size": len(self.seen),
+            },
         )
 
     def restore(self, state: State) -> None:
@@ -186,6 +226,7 @@ class View:
         self.seen = np.zeros(int(state.data["size"]), np.uint64)
         trees.add_all(self.seen, state.arrays["seen"])
         self.calls, self.next_item = int(state.data["calls"]), int(state.data["next"])
+        self.next_late = int(state.data["late"])
         self.told = {int(price): float(error) for price, error in state.data["told"].items()}
 
 
@@ -232,14 +273,27 @@ class EquationSearch:
                     slope = link.slope(y)
                 weights = w * np.square(slope)
                 if np.isfinite(target).all() and np.isfinite(weights).all() and weights.sum() > 0:
-                    found.append(View(link.name, link.code, target, weights / weights.sum(), longest))
+                    share = weights / weights.sum()
+                    found.append(View(link.name, link.code, target, share, longest, power=link.power))
         if middle > 0 and (size > 0).mean() > 0.9 and MUL in setting.operators:
             weights = np.where(size > 0, w * np.square(size / (size + 0.1 * middle)), 0.0)
             inputs = [i for i in range(len(setting.columns)) if (setting.columns[i] != 0).all()]
             target = np.log(np.where(size > 0, size, 1.0))
             logs = [np.log(np.abs(setting.columns[i])) for i in inputs]
-            found.append(View("product", (), target, weights, longest, logs, inputs))
-        return found
+            found.append(View("product", (), target, weights, longest, logs, inputs, 0.0))
+        units = setting.units
+        return found if units is None else [view for view in found if self._least(view, units) <= units.most]
+
+    @staticmethod
+    def _least(view: View, units: Units) -> int:
+        """How many independent units the constants of a view must have.
+
+        A logarithm needs the target as a pure number; if it has a unit there is a constant that takes it away. So
+        it is for products of inputs, except where powers of the inputs can do that.
+        """
+        if view.power or (view.products and not units.least):
+            return units.least
+        return int(units.target.any())
 
     def _start_pool(self, probes: Floats, inputs: int) -> None:
         tokens = pools.TOKENS
@@ -249,6 +303,9 @@ class EquationSearch:
             np.zeros(_POOL, np.int64),
             np.zeros((_POOL, trees.PROBES)),
         )
+        units = self.setting.units
+        self.pool_units = np.zeros((0, 1)) if units is None else np.zeros((_POOL, len(units.target)))
+        self.groups = _units.by_unit(self.pool_units[:0])
         self.known = np.zeros(1 << 18, np.uint64)
         self.first = np.zeros(_MOST_PRICE + 2, np.int64)
         count = 0
@@ -258,14 +315,21 @@ class EquationSearch:
                 continue
             self.pool[0][count, 0], self.pool[1][count], self.pool[2][count] = COLUMN + i, 1, 1
             self.pool[3][count] = probes[i]
+            if units is not None:
+                self.pool_units[count] = units.columns[i]
             count += 1
         self.first[2:] = count
         self.pool_price, self.pool_count, self.pool_full = 1, count, False
+        self.groups = _units.by_unit(self.pool_units[:count])
 
     # ---------------------------------------------------------------------------------------------- steps
 
-    def problem(self, view: View) -> evolution.Problem:
-        """What kernels need to know of a view."""
+    def problem(self, view: View, most: int | None = None, offset: bool = False) -> evolution.Problem:
+        """What kernels need to know of a view.
+
+        `most` and `offset` are how many independent units constants may have, None for as many as the setting
+        permits, and whether there is an offset even where it needs one more.
+        """
         setting = self.setting
         return (
             view.rest,
@@ -278,7 +342,44 @@ class EquationSearch:
             setting.most_constants,
             setting.limits,
             _GENERIC,
+            self._units(view, most, offset),
         )
+
+    def _units(self, view: View, most: int | None, offset: bool) -> _units.Units:
+        units = self.setting.units
+        if units is None:
+            return _units.NO_UNITS
+        least, target = self._least(view, units), view.power * units.target
+        must = least > 0 and view.power == 0.0
+        return (
+            True,
+            units.columns,
+            target,
+            units.target if must else np.zeros(len(target)),
+            units.most if most is None else most,
+            least,
+            _UNIT_PRICE,
+            view.power == 0.0 or not target.any(),
+            offset,
+            view.whole,
+            np.zeros((0, len(view.whole))),
+            *self.groups,
+        )
+
+    def _phases(self, view: View) -> list[tuple[float, int, bool]]:
+        """Shares of calls, how many independent units constants may have, and whether offsets may need one."""
+        units = self.setting.units
+        if units is None:
+            return [(1.0, 0, False)]
+        least = self._least(view, units)
+        limits = ((least, False), (least + 1, False), (units.most, True))
+        found = [
+            (share, most, offset)
+            for share, (most, offset) in zip(_UNIT_SHARES, limits, strict=True)
+            if most <= units.most
+        ]
+        whole = sum(share for share, _, _ in found)
+        return [(share / whole, most, offset) for share, most, offset in found]
 
     def _make_room(self, view: View, more: int) -> None:
         """Let the set of what was rated take so many more; each costs a call at least."""
@@ -299,23 +400,44 @@ class EquationSearch:
         return int(self.counts[0]) - before
 
     def _rate_pool(self, view: View, limit: int) -> bool:
-        """Rate what is new in the pool; whether all of it was."""
-        self._make_room(view, (1 + view.products) * (self.pool_count - view.next_item))
-        before = int(self.counts[0])
-        view.next_item = evolution.rate_pool(
-            (self.pool[0], self.pool[1], self.pool_count),
-            view.next_item,
-            self.problem(view),
+        """Rate what is new in the pool; whether all of it was.
+
+        What needs a constant with a unit waits until the pool has what is as expensive without.
+        """
+        units = self.setting.units
+        if units is None:
+            view.next_item = self._rate_items(view, view.next_item, self.pool_count, None, limit, self.counts)
+            return view.next_item == self.pool_count
+        least = self._least(view, units)
+        view.next_item = self._rate_items(view, view.next_item, self.pool_count, least, limit, self.counts)
+        late = int(self.first[max(self.pool_price + 1 - _UNIT_PRICE, 0)])
+        if view.next_item == self.pool_count and least < units.most and view.next_late < late:
+            counts = self.counts.copy()
+            view.next_late = self._rate_items(view, view.next_late, late, least + 1, limit, counts)
+            # What needs no such constant was rated before, which makes no repeats.
+            spent = counts[0] - self.counts[0]
+            self.counts += np.array([spent, 0, 0, spent])
+        return view.next_item == self.pool_count and (least == units.most or view.next_late >= late)
+
+    def _rate_items(
+        self, view: View, first: int, last: int, most: int | None, limit: int, counts: Ints
+    ) -> int:
+        self._make_room(view, (1 + view.products) * (last - first))
+        before = int(counts[0])
+        item = evolution.rate_pool(
+            (self.pool[0], self.pool[1], last),
+            first,
+            self.problem(view, most),
             view.archive,
             view.seen,
             limit,
             view.products,
             self.probes,
             self.room,
-            self.counts,
+            counts,
         )
-        view.calls += int(self.counts[0]) - before
-        return view.next_item == self.pool_count
+        view.calls += int(counts[0]) - before
+        return int(item)
 
     def _enumerate(self, limit: int) -> None:
         for place, view in enumerate(self.views):
@@ -343,12 +465,14 @@ class EquationSearch:
             self.setting.prices,
             self.setting.nesting,
             self.known,
+            self.pool_units,
         )
         if more < 0 or self.pool_price >= _MOST_PRICE - 1:
             self.pool_full, self.stage = True, 1  # the level is not whole: what there is of it is left out
             return
         self.pool_count = int(more)
         self.first[self.pool_price + 1 :] = self.pool_count
+        self.groups = _units.by_unit(self.pool_units[: self.pool_count])
 
     @property
     def found(self) -> bool:
@@ -373,22 +497,25 @@ class EquationSearch:
             before = int(self.counts[0])
             allowed = before + int(share * room)
             self._make_room(view, int(share * room) + 64)
-            evolution.evolve(
-                view.archive,
-                (self.pool[0], self.pool[1], min(self.pool_count, 20_000)),
-                self.problem(view),
-                view.seen,
-                self.random,
-                self.moves,
-                np.append(self.unary, LOG_SIZE) if view.products else self.unary,
-                self.binary,
-                len(self.setting.columns),
-                8,
-                min(allowed, last),
-                self.probes,
-                self.room,
-                self.counts,
-            )
+            done = 0.0
+            for part, most, offset in self._phases(view):
+                done += part
+                evolution.evolve(
+                    view.archive,
+                    (self.pool[0], self.pool[1], min(self.pool_count, 20_000)),
+                    self.problem(view, most, offset),
+                    view.seen,
+                    self.random,
+                    self.moves,
+                    np.append(self.unary, LOG_SIZE) if view.products else self.unary,
+                    self.binary,
+                    len(self.setting.columns),
+                    8,
+                    min(allowed if done > 0.999 else before + int(done * share * room), last),
+                    self.probes,
+                    self.room,
+                    self.counts,
+                )
             view.calls += int(self.counts[0]) - before
         self._rewrite(limit)
 
@@ -660,6 +787,7 @@ def make_setting(
     names: Sequence[str],
     literals: Sequence[float],
     settings: Any,
+    units: Units | None = None,
 ) -> Setting:
     """The setting for columns[d, n] and target[n], given the settings of the method."""
     description = settings.description
@@ -693,4 +821,5 @@ def make_setting(
         (max(low, -1e60), min(high, 1e60)),
         min(description.max_length + 8, LARGEST),
         settings.budget,
+        units,
     )

@@ -1,0 +1,541 @@
+"""Units in the search: which unit each part of an expression has, and parts that fit where they are put.
+
+A unit is a row of exponents, float[m], of the base units that occur. A constant within a term may have a unit,
+which follows from where it stands; so may the coefficient of a term, whose unit is that of the target over that of
+the term. What counts is how many of these units are independent of each other: the powers of one speed are one,
+as in sqrt(1 - v^2 / c^2), and a law without any has pure numbers only. The offset has the unit of the target.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from discodso.base.arrays import Floats, Ints, Words
+from discodso.tasks.regression._vector_math import OPTIONS
+from discodso.tasks.regression.engine import _variation as variation
+from discodso.tasks.regression.engine._random import below, uniform
+from discodso.tasks.regression.engine._trees import (
+    ABS,
+    ADD,
+    COLUMN,
+    CONSTANT,
+    DIV,
+    INV,
+    LITERAL,
+    LOG_SIZE,
+    MUL,
+    N2,
+    N3,
+    N4,
+    NEG,
+    POW,
+    SQRT,
+    SUB,
+    end_of,
+    is_binary,
+    terms_of,
+)
+
+_SAME = 1e-9
+_WEIGHTS = np.log(np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0]))  # no fractions of them add up to 0
+_PURE, _OPEN = -1, -2  # of an unknown: it is known, or nothing is known of it
+# Whether there are units; those of the inputs [d, m], of the target and of a constant that is there in any case
+# [m]; how many independent ones constants may have, and how many they must have; what each more adds to the
+# price; whether there is always an offset, and whether there is one where it needs a further unit; the target and
+# the fixed columns without offset; and the pool by units: keys, where the items of each begin, items.
+Units = tuple[bool, Floats, Floats, Floats, int, int, int, bool, bool, Floats, Floats, Floats, Ints, Ints]
+# Of every node: unit [T, m], the unknown it is open by or -1, and its power [T]; of every unknown, which is the
+# place of a constant: unit [T, m], factor and the other unknown [T] that it is said by; a stack [T].
+Measured = tuple[Floats, Ints, Floats, Floats, Floats, Ints, Ints]
+
+
+@njit(**OPTIONS)
+def room_to_measure(size: int, bases: int) -> Measured:
+    """Work space of `measure`."""
+    return (
+        np.zeros((size, bases)),
+        np.zeros(size, np.int64),
+        np.zeros(size),
+        np.zeros((size, bases)),
+        np.zeros(size),
+        np.zeros(size, np.int64),
+        np.zeros(size + 1, np.int64),
+    )
+
+
+@njit(**OPTIONS)
+def same(one: Floats, other: Floats) -> bool:
+    for k in range(len(one)):
+        if abs(one[k] - other[k]) > _SAME:
+            return False
+    return True
+
+
+@njit(**OPTIONS)
+def is_pure(unit: Floats) -> bool:
+    for k in range(len(unit)):
+        if abs(unit[k]) > _SAME:
+            return False
+    return True
+
+
+@njit(**OPTIONS)
+def key_of(unit: Floats) -> float:
+    """A number that tells units apart."""
+    key = 0.0
+    for k in range(len(unit)):
+        key += unit[k] * _WEIGHTS[k]
+    return key
+
+
+@njit(**OPTIONS)
+def power_of(code: int) -> float:
+    """By which the exponents of an operand are multiplied; 0 for functions of numbers only."""
+    if code == N2:
+        return 2.0
+    if code == N3:
+        return 3.0
+    if code == N4:
+        return 4.0
+    if code == SQRT:
+        return 0.5
+    if code == INV:
+        return -1.0
+    return 1.0 if code in (NEG, ABS) else 0.0
+
+
+@njit(**OPTIONS)
+def _settle(measured: Measured, place: int, unit: Floats, sign: float) -> bool:
+    """Give a node the unit sign * unit[m], if it is open or has it."""
+    own, unknowns, powers, known, _, others, _ = measured
+    if unknowns[place] == _PURE:
+        for k in range(len(unit)):
+            if abs(own[place, k] - sign * unit[k]) > _SAME:
+                return False
+        return True
+    r = unknowns[place]
+    for k in range(len(unit)):
+        known[r, k] = (sign * unit[k] - own[place, k]) / powers[place]
+        own[place, k] = sign * unit[k]
+    others[r] = _PURE
+    unknowns[place] = _PURE
+    return True
+
+
+@njit(**OPTIONS)
+def measure(
+    codes: Ints, literals: Floats, start: int, end: int, columns: Floats, measured: Measured, strict: bool
+) -> bool:
+    """Find the units of the nodes of a subtree; False where they do not agree, and `strict`.
+
+    Else a sum has the unit of its first operand, and what stands in a function does not matter.
+    """
+    own, unknowns, powers, known, factors, others, stack = measured
+    bases, top = columns.shape[1], 0
+    for place in range(end - 1, start - 1, -1):
+        code = codes[place]
+        unknowns[place], powers[place] = _PURE, 0.0
+        if code >= CONSTANT:
+            for k in range(bases):
+                own[place, k] = columns[code - COLUMN, k] if code >= COLUMN else 0.0
+            if code == CONSTANT:
+                unknowns[place], powers[place], others[place] = place, 1.0, _OPEN
+            stack[top] = place
+            top += 1
+            continue
+        agrees = True
+        if not is_binary(code):
+            a = stack[top - 1]
+            power = power_of(code)
+            if power == 0.0:
+                if code != LOG_SIZE or unknowns[a] != _PURE:
+                    agrees = _settle(measured, a, own[a], 0.0)
+                for k in range(bases):
+                    own[place, k] = 0.0
+            else:
+                for k in range(bases):
+                    own[place, k] = power * own[a, k]
+                unknowns[place], powers[place] = unknowns[a], power * powers[a]
+        else:
+            top -= 1
+            a, b = stack[top], stack[top - 1]
+            if code in (MUL, DIV):
+                sign = 1.0 if code == MUL else -1.0
+                if unknowns[a] != _PURE and unknowns[b] != _PURE:
+                    others[unknowns[b]] = _PURE  # of two factors one is a pure number
+                    for k in range(bases):
+                        known[unknowns[b], k] = 0.0
+                    unknowns[b] = _PURE
+                for k in range(bases):
+                    own[place, k] = own[a, k] + sign * own[b, k]
+                if unknowns[a] != _PURE:
+                    unknowns[place], powers[place] = unknowns[a], powers[a]
+                elif unknowns[b] != _PURE:
+                    unknowns[place], powers[place] = unknowns[b], sign * powers[b]
+            elif code <= SUB:
+                if unknowns[a] != _PURE and unknowns[b] != _PURE:
+                    r = unknowns[a]
+                    for k in range(bases):
+                        known[r, k] = (own[b, k] - own[a, k]) / powers[a]
+                    factors[r], others[r] = powers[b] / powers[a], unknowns[b]
+                    unknowns[place], powers[place] = unknowns[b], powers[b]
+                    own[place] = own[b]
+                else:
+                    closed, other = (a, b) if unknowns[a] == _PURE else (b, a)
+                    agrees = _settle(measured, other, own[closed], 1.0)
+                    own[place] = own[closed]
+            else:  # a power: its exponent is a pure number, and what it is of, unless the exponent is fixed
+                agrees = _settle(measured, b, own[b], 0.0)
+                if LITERAL <= codes[b] < COLUMN:
+                    exponent = literals[codes[b] - LITERAL]
+                    for k in range(bases):
+                        own[place, k] = exponent * own[a, k]
+                    if exponent != 0.0:
+                        unknowns[place], powers[place] = unknowns[a], exponent * powers[a]
+                else:
+                    agrees = _settle(measured, a, own[a], 0.0) and agrees
+                    for k in range(bases):
+                        own[place, k] = 0.0
+        stack[top - 1] = place
+        if strict and not agrees:
+            return False
+    return True
+
+
+@njit(**OPTIONS)
+def widened(basis: Floats, pivots: Ints, rank: int, unit: Floats) -> int:
+    """Put a unit into a basis[m + 1, m] if it is independent of what is there; returns how many there are then."""
+    bases = len(unit)
+    if rank == bases:
+        return rank
+    row = basis[rank]
+    for k in range(bases):
+        row[k] = unit[k]
+    for r in range(rank):
+        part = row[pivots[r]]
+        if part != 0.0:
+            for k in range(bases):
+                row[k] -= part * basis[r, k]
+    largest = 0
+    for k in range(bases):
+        if abs(row[k]) > abs(row[largest]):
+            largest = k
+    size = row[largest]
+    if not abs(size) > 1e-7:
+        return rank
+    for k in range(bases):
+        row[k] /= size
+    pivots[rank] = largest
+    return rank + 1
+
+
+@njit(**OPTIONS)
+def agreement(
+    codes: Ints, literals: Floats, length: int, starts: Ints, count: int, units: Units
+) -> tuple[int, bool]:
+    """How many independent units the constants of an expression have, and whether it has an offset.
+
+    -1 where units do not agree.
+    """
+    _, columns, target, given, most, _, _, always, wanted, _, _, _, _, _ = units
+    bases = columns.shape[1]
+    measured = room_to_measure(length, bases)
+    own, unknowns, _, known, factors, others, _ = measured
+    basis, pivots = np.zeros((bases + 1, bases)), np.zeros(bases + 1, np.int64)
+    rank = widened(basis, pivots, 0, given)
+    gap = np.zeros(bases)
+    for t in range(count):
+        start = starts[t]
+        end = end_of(codes, start)
+        if not measure(codes, literals, start, end, columns, measured, True):
+            return -1, False
+        if unknowns[start] != _PURE:
+            _settle(measured, start, target, 1.0)
+        else:
+            for k in range(bases):
+                gap[k] = target[k] - own[start, k]
+            rank = widened(basis, pivots, rank, gap)
+        for place in range(start, end):
+            if codes[place] != CONSTANT:
+                continue
+            for k in range(bases):
+                gap[k] = 0.0
+            factor, r = 1.0, place
+            while others[r] != _OPEN:
+                for k in range(bases):
+                    gap[k] += factor * known[r, k]
+                if others[r] == _PURE:
+                    break
+                factor *= factors[r]
+                r = others[r]
+            rank = widened(basis, pivots, rank, gap)
+    if always:
+        return rank, True
+    more = widened(basis, pivots, rank, target)
+    if more == rank or (wanted and more <= most):
+        return more, True
+    return rank, False
+
+
+# ---------------------------------------------------------------------------------------------- the pool
+
+
+@njit(**OPTIONS)
+def unary_unit(operator: int, inner: Floats, out: Floats) -> bool:
+    """The unit of a function of something; False if it cannot be taken."""
+    power = power_of(operator)
+    if power == 0.0 and not is_pure(inner):
+        return False
+    for k in range(len(inner)):
+        out[k] = power * inner[k]
+    return True
+
+
+@njit(**OPTIONS)
+def binary_unit(operator: int, left: Floats, right: Floats, out: Floats) -> bool:
+    """The unit of an operation; False if units do not agree."""
+    sign = 0.0
+    if operator == MUL:
+        sign = 1.0
+    elif operator == DIV:
+        sign = -1.0
+    elif operator <= SUB:
+        if not same(left, right):
+            return False
+    elif not (is_pure(left) and is_pure(right)):
+        return False
+    for k in range(len(left)):
+        out[k] = left[k] + sign * right[k]
+    return True
+
+
+@njit(**OPTIONS)
+def _group(units: Units, unit: Floats) -> tuple[int, int]:
+    """Where the items of the pool with a unit begin and end."""
+    keys, starts = units[11], units[12]
+    key = key_of(unit)
+    low, high = 0, len(keys)
+    while low < high:
+        middle = (low + high) // 2
+        if keys[middle] < key - _SAME:
+            low = middle + 1
+        else:
+            high = middle
+    if low < len(keys) and abs(keys[low] - key) <= _SAME:
+        return starts[low], starts[low + 1]
+    return 0, 0
+
+
+@njit(**OPTIONS)
+def from_pool(
+    draft: variation.Draft, state: Words, unit: Floats, pool: tuple[Ints, Ints, int], units: Units
+) -> bool:
+    """Write a short expression that has a unit; the shortest are the likeliest."""
+    start, end = _group(units, unit)
+    if start == end:
+        return False
+    pick = min(int(np.exp(uniform(state) * np.log(end - start + 1.0))) - 1, end - start - 1)
+    item = units[13][start + max(pick, 0)]
+    done = True
+    for place in range(pool[1][item]):
+        done = done and variation.put(draft, pool[0][item, place], np.nan)
+    return done
+
+
+# ----------------------------------------------------------------------------------------------- variation
+
+
+@njit(**OPTIONS)
+def vary(
+    draft: variation.Draft,
+    move: int,
+    mother: tuple[Ints, Floats, int, Floats],
+    father: tuple[Ints, Floats, int],
+    pool: tuple[Ints, Ints, int],
+    unary: Ints,
+    binary: Ints,
+    inputs: int,
+    constants: bool,
+    state: Words,
+    starts: Ints,
+    literals: Floats,
+    units: Units,
+) -> bool:
+    """Write a variation with parts that have the unit of what they replace or join, or any, made to agree."""
+    codes, values, length, _ = mother
+    other, other_values, other_length = father
+    columns = units[1]
+    fits = uniform(state) < 0.75
+    if fits and move in (variation.REPLACE, variation.CROSS, variation.JOIN):
+        measured = room_to_measure(length, columns.shape[1])
+        measure(codes, literals, 0, length, columns, measured, False)
+        draft[2][0] = 0
+        place = below(state, length)
+        end, unit = end_of(codes, place), measured[0][place]
+        if not variation.copy(draft, codes, values, 0, place):
+            return False
+        if move == variation.JOIN:
+            operator = binary[below(state, len(binary))]
+            if operator > SUB:
+                unit = np.zeros(columns.shape[1])
+            done = variation.put(draft, operator, np.nan)
+            done = done and variation.copy(draft, codes, values, place, end)
+            done = done and from_pool(draft, state, unit, pool, units)
+        elif move == variation.REPLACE:
+            done = from_pool(draft, state, unit, pool, units)
+        else:
+            theirs = room_to_measure(other_length, columns.shape[1])
+            measure(other, literals, 0, other_length, columns, theirs, False)
+            first, found = below(state, other_length), -1
+            for step in range(other_length):
+                at = (first + step) % other_length
+                if theirs[1][at] == _PURE and same(theirs[0][at], unit):
+                    found = at
+                    break
+            if found < 0:
+                return False
+            done = variation.copy(draft, other, other_values, found, end_of(other, found))
+        done = done and variation.copy(draft, codes, values, end, length)
+    elif fits and move == variation.FACTOR:
+        count = terms_of(codes, length, starts)
+        if count < 1:
+            return False
+        draft[2][0] = 0
+        start = starts[below(state, count)]
+        stop = end_of(codes, start)
+        done = variation.copy(draft, codes, values, 0, start)
+        done = done and variation.put(draft, MUL if uniform(state) < 0.5 else DIV, np.nan)
+        done = done and variation.copy(draft, codes, values, start, stop)
+        done = done and from_pool(draft, state, np.zeros(columns.shape[1]), pool, units)
+        done = done and variation.copy(draft, codes, values, stop, length)
+    elif fits and move == variation.ADD_TERM and uniform(state) < 0.5:
+        draft[2][0] = 0
+        done = variation.put(draft, ADD, np.nan) and variation.copy(draft, codes, values, 0, length)
+        done = done and from_pool(draft, state, units[2], pool, units)
+    else:
+        done = variation.vary(
+            draft, move, mother, father, pool, unary, binary, inputs, constants, state, starts
+        )
+    return done and agree(draft, literals, pool, constants, state, units)
+
+
+@njit(**OPTIONS)
+def agree(
+    draft: variation.Draft,
+    literals: Floats,
+    pool: tuple[Ints, Ints, int],
+    constants: bool,
+    state: Words,
+    units: Units,
+) -> bool:
+    """Multiply what has the wrong unit by what is missing: a short expression, or a constant if it may have a unit.
+
+    Terms of the sum at the root may be left as they are if constants may have units: they have coefficients. They
+    need the unit of the target, or any that is the same for all of them where the target's cannot be had.
+    """
+    codes, values, lengths = draft
+    length = lengths[0]
+    columns, target, given, most, least = units[1], units[2], units[3], units[4], units[5]
+    bases = columns.shape[1]
+    measured = room_to_measure(length, bases)
+    own, unknowns, _, _, _, _, _ = measured
+    anyway = least > 0 and is_pure(given)
+    if measure(codes, literals, 0, length, columns, measured, True):
+        if anyway or unknowns[0] != _PURE or same(own[0], target):
+            return True
+    else:
+        measure(codes, literals, 0, length, columns, measured, False)
+    free = most > least
+    required, wanted = np.zeros((length, bases)), np.zeros(length, np.bool_)
+    top = np.zeros(length, np.bool_)
+    old, old_values = codes[:length].copy(), values[:length].copy()
+    lengths[0] = 0
+    for k in range(bases):
+        required[0, k] = own[0, k] if anyway else target[k]
+    wanted[0], top[0] = True, True
+    gap = np.zeros(bases)
+    for place in range(length):
+        code = old[place]
+        is_sum = code <= SUB
+        left_to_terms = top[place] and (is_sum or code == NEG)
+        if wanted[place] and not left_to_terms and unknowns[place] == _PURE:
+            if not same(own[place], required[place]):
+                kept = free and uniform(state) < 0.5
+                if not (kept and top[place]):
+                    for k in range(bases):
+                        gap[k] = required[place, k] - own[place, k]
+                    before = lengths[0]
+                    done = variation.put(draft, MUL, np.nan)
+                    done = done and not kept and from_pool(draft, state, gap, pool, units)
+                    if not done:
+                        lengths[0] = before
+                        if not free or (not top[place] and not constants):
+                            return False
+                        if not top[place]:
+                            number = variation.a_number(state)
+                            if not (
+                                variation.put(draft, MUL, np.nan) and variation.put(draft, CONSTANT, number)
+                            ):
+                                return False
+        if not variation.put(draft, code, old_values[place]):
+            return False
+        if code >= CONSTANT:
+            continue
+        first = place + 1
+        if is_sum:
+            second = end_of(old, first)
+            for child in (first, second):
+                for k in range(bases):
+                    required[child, k] = required[place, k] if top[place] else own[place, k]
+                wanted[child], top[child] = top[place] or unknowns[place] == _PURE, top[place]
+        elif code == POW:
+            second = end_of(old, first)
+            wanted[second] = True
+            wanted[first] = not LITERAL <= old[second] < COLUMN
+        elif not is_binary(code) and power_of(code) == 0.0:
+            wanted[first] = code != LOG_SIZE
+        elif code == NEG and top[place]:
+            required[first] = required[place]
+            wanted[first], top[first] = True, True
+    return True
+
+
+@njit(**OPTIONS)
+def ranks_of(columns: Floats, target: Floats) -> tuple[int, int]:
+    """How many units of columns[d, m] are independent, and how many together with that of the target[m]."""
+    bases = len(target)
+    basis, pivots = np.zeros((bases + 1, bases)), np.zeros(bases + 1, np.int64)
+    rank = 0
+    for i in range(len(columns)):
+        rank = widened(basis, pivots, rank, columns[i])
+    return rank, widened(basis, pivots, rank, target)
+
+
+def by_unit(units: Floats) -> tuple[Floats, Ints, Ints]:
+    """Items of units[N, m] by their units: sorted keys, where the items of each begin, and the items in order."""
+    keys = units @ _WEIGHTS[: units.shape[1]]
+    items = np.argsort(keys, kind="stable")
+    ordered = keys[items]
+    first = np.ones(len(ordered), np.bool_)
+    first[1:] = np.diff(ordered) > _SAME
+    starts = np.append(np.flatnonzero(first), len(items)).astype(np.int64)
+    return ordered[first], starts, items.astype(np.int64)
+
+
+NO_UNITS: Units = (
+    False,
+    np.zeros((1, 1)),
+    np.zeros(1),
+    np.zeros(1),
+    0,
+    0,
+    0,
+    True,
+    False,
+    np.zeros(1),
+    np.zeros((0, 1)),
+    np.zeros(0),
+    np.zeros(1, np.int64),
+    np.zeros(0, np.int64),
+)
