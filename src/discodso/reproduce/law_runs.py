@@ -62,7 +62,9 @@ def run(law: Law | NistData, noise: float, seed: int, budget: int, with_units: b
     X, y = law.data(noise, seed)
     units = {}
     if with_units and isinstance(law, Law):
-        units = {f"x{i + 1}": variable.unit for i, variable in enumerate(law.variables)} | {"y": law.target_unit}
+        units = {f"x{i + 1}": variable.unit for i, variable in enumerate(law.variables)} | {
+            "y": law.target_unit
+        }
     started = time.process_time()
     model = DisCoRegressor(budget=budget, random_state=seed, units=units).fit(X, y)
     seconds = time.process_time() - started

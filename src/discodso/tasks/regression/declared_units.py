@@ -69,7 +69,7 @@ def declared(
             found[name] = own.dimension
     if missing := [name for name in dict.fromkeys(names) if name not in found]:
         raise DeclarationError(
-            f"units: {', '.join(missing)} {'has' if len(missing) == 1 else 'have'} none; give \"1\" for plain numbers"
+            f'units: {", ".join(missing)} {"has" if len(missing) == 1 else "have"} none; give "1" for plain numbers'
         )
     own_units = DeclaredUnits(tuple(found[name] for name in columns), found[target], most)
     _require_possible(own_units, target)

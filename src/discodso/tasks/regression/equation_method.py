@@ -204,7 +204,8 @@ class EquationMethod:
         elif code == trees.CONSTANT:
             found = [(CONST, value)]
         elif code >= trees.LITERAL:
-            found = [self.literals[code - trees.LITERAL][0]]
+            place = code - trees.LITERAL
+            found = [self.literals[place][0]] if place < len(self.literals) else [(CONST, 1.0)]
         elif code == trees.INV and "inv" not in self.space.library.names:
             found = ["div", (CONST, 1.0)]
         else:

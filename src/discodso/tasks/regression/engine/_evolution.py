@@ -216,11 +216,12 @@ def evolve(
     draft = np.zeros(size, np.int64), np.zeros(size), np.zeros(1, np.int64)
     starts = np.zeros(MOST_TERMS, np.int64)
     constants, units = problem[7] > 0, problem[10]
+    about = problem[4], units
     own, own_values, lengths, _, _, coefficients, _ = archive
     codes_a, values_a, weights_a = np.empty(size, np.int64), np.empty(size), np.empty(coefficients.shape[1])
     codes_b, values_b = np.empty(size, np.int64), np.empty(size)
-    fruitless = 0
-    while counts[0] < calls_allowed and fruitless < 100_000:
+    fruitless, most_fruitless = 0, 5_000 if units[0] else 100_000
+    while counts[0] < calls_allowed and fruitless < most_fruitless:
         first, second = a_parent(archive, state, 0.5), a_parent(archive, state, 0.2)
         if first < 0:
             return
@@ -232,7 +233,7 @@ def evolve(
         fruitless += 1
         if units[0]:
             if not _units.vary(
-                draft, move, mother, father, pool, unary, binary, inputs, constants, state, starts, problem[4], units
+                draft, move, mother, father, pool, unary, binary, inputs, constants, state, starts, about
             ):
                 continue
         elif not variation.vary(
@@ -249,7 +250,7 @@ def evolve(
                     draft, other, mother, father, pool, unary, binary, inputs, constants, state, starts
                 ):
                     continue
-                if again and units[0] and not _units.agree(draft, problem[4], pool, constants, state, units):
+                if again and units[0] and not _units.agree(draft, pool, constants, state, about):
                     continue
         counts[3] += 1
         allowed = min(most_calls, calls_allowed - counts[0])
@@ -294,7 +295,11 @@ def rate_pool(
             if lead == 1:
                 draft[0][0] = LOG_SIZE
             draft[0][lead : lead + length], draft[2][0] = codes[item, :length], lead + length
-            used, _ = rate(draft, problem, archive, seen, False, 1, probes, room, starts)
+            allowed = 1
+            for place in range(lead, lead + length):
+                if draft[0][place] == CONSTANT:
+                    draft[1][place], allowed = 1.0, min(8, calls_allowed - counts[0])
+            used, _ = rate(draft, problem, archive, seen, False, allowed, probes, room, starts)
             counts[3] += 1
             if used > 0:
                 counts[0] += used

@@ -13,6 +13,7 @@ from discodso.tasks.regression.engine._trees import (
     DIV,
     EXP,
     LOG,
+    MUL,
     N2,
     NEG,
     POW,
@@ -21,7 +22,7 @@ from discodso.tasks.regression.engine._trees import (
     add_to,
     hashed,
 )
-from discodso.tasks.regression.engine._units import binary_unit, unary_unit
+from discodso.tasks.regression.engine._units import binary_unit, is_pure, unary_unit
 
 TOKENS = 12  # of an expression of the pool, at most
 # codes [N, TOKENS], lengths and prices [N], values on the probes [N, PROBES]
@@ -45,6 +46,14 @@ def _undone(outer: int, inner: int) -> bool:
 
 
 @njit(**OPTIONS)
+def _constants(codes: Ints, length: int) -> int:
+    count = 0
+    for place in range(length):
+        count += codes[place] == CONSTANT
+    return count
+
+
+@njit(**OPTIONS)
 def next_level(
     pool: Pool,
     first: Ints,
@@ -54,16 +63,33 @@ def next_level(
     nesting: Bools,
     known: Words,
     units: Floats,
+    constant: float,
 ) -> int:
     """Add all distinct expressions of a price, made of those of lower prices; returns how many there are then.
 
     first[p] is where the expressions of price p begin, for all prices up to this one. -1 if the pool, which is as
-    long as it may get, is full. With units[N, m] of the pool only those whose units agree; no units are an array without rows.
+    long as it may get, is full. With units[N, m] of the pool only those whose units agree; no units are an array
+    without rows. `constant` stands for one that has a unit, 0 if there are none; an expression has one at most.
     """
     codes, lengths, costs, probes = pool
     count, most = first[price], len(codes)
     row, work = np.empty(probes.shape[1]), np.empty((3, probes.shape[1]))
     with_units, unit = len(units) == most, np.zeros(units.shape[1])
+    if constant > 0.0 and price > 2:  # what has a unit becomes a number by a constant
+        for i in range(first[price - 2], first[price - 1]):
+            if lengths[i] + 2 > TOKENS or is_pure(units[i]) or _constants(codes[i], lengths[i]):
+                continue
+            row[:] = constant * probes[i]
+            code = hashed(row, False)
+            if code == np.uint64(0) or not add_to(known, code):
+                continue
+            if count == most:
+                return -1
+            codes[count, 0], codes[count, 1] = MUL, CONSTANT
+            codes[count, 2 : lengths[i] + 2] = codes[i, : lengths[i]]
+            lengths[count], costs[count] = lengths[i] + 2, price
+            probes[count] = row
+            count += 1
     for operator in operators:
         rest = price - int(prices[operator])
         if rest < 1:
@@ -100,6 +126,11 @@ def next_level(
                     if (not ordered and left == right and j < i) or lengths[i] + lengths[j] + 1 > TOKENS:
                         continue
                     if with_units and not binary_unit(operator, units[i], units[j], unit):
+                        continue
+                    if (
+                        constant > 0.0
+                        and _constants(codes[i], lengths[i]) + _constants(codes[j], lengths[j]) > 1
+                    ):
                         continue
                     binary(operator, probes[i], probes[j], row, len(row))
                     code = hashed(row, False)

@@ -339,11 +339,75 @@ def from_pool(
     item = units[13][start + max(pick, 0)]
     done = True
     for place in range(pool[1][item]):
-        done = done and variation.put(draft, pool[0][item, place], np.nan)
+        code = pool[0][item, place]
+        done = done and variation.put(draft, code, variation.a_number(state) if code == CONSTANT else np.nan)
     return done
 
 
+@njit(**OPTIONS)
+def twin(
+    draft: variation.Draft,
+    codes: Ints,
+    values: Floats,
+    length: int,
+    binary: Ints,
+    inputs: int,
+    state: Words,
+    columns: Floats,
+) -> bool:
+    """Join a part with itself for other inputs of the same units, as x^2 with y^2: components of a vector."""
+    place = below(state, length)
+    end = end_of(codes, place)
+    others = np.full(inputs, -1, np.int64)
+    changed = False
+    for at in range(place, end):
+        own = codes[at] - COLUMN
+        if own < 0 or others[own] >= 0:
+            continue
+        count = 0
+        for i in range(inputs):
+            count += same(columns[i], columns[own])
+        pick = below(state, count)
+        for i in range(inputs):
+            if same(columns[i], columns[own]):
+                if pick == 0:
+                    others[own] = i
+                pick -= 1
+        changed = changed or others[own] != own
+    if not changed:
+        return False
+    draft[2][0] = 0
+    operator = ADD if uniform(state) < 0.6 else binary[below(state, len(binary))]
+    done = variation.copy(draft, codes, values, 0, place) and variation.put(draft, operator, np.nan)
+    done = done and variation.copy(draft, codes, values, place, end)
+    for at in range(place, end):
+        code = codes[at] if codes[at] < COLUMN else COLUMN + others[codes[at] - COLUMN]
+        done = done and variation.put(draft, code, values[at])
+    return done and variation.copy(draft, codes, values, end, length)
+
+
 # ----------------------------------------------------------------------------------------------- variation
+
+
+@njit(**OPTIONS)
+def renamed(
+    draft: variation.Draft,
+    codes: Ints,
+    values: Floats,
+    length: int,
+    inputs: int,
+    state: Words,
+    columns: Floats,
+) -> bool:
+    """Write the expression with another input of the same unit in one place."""
+    place, other = below(state, length), below(state, inputs)
+    own = codes[place] - COLUMN
+    if own < 0 or own == other or not same(columns[own], columns[other]):
+        return False
+    draft[2][0] = 0
+    done = variation.copy(draft, codes, values, 0, length)
+    draft[0][place] = COLUMN + other
+    return done
 
 
 @njit(**OPTIONS)
@@ -359,13 +423,16 @@ def vary(
     constants: bool,
     state: Words,
     starts: Ints,
-    literals: Floats,
-    units: Units,
+    about: tuple[Floats, Units],
 ) -> bool:
     """Write a variation with parts that have the unit of what they replace or join, or any, made to agree."""
-    codes, values, length, _ = mother
+    codes, values, length, coefficients = mother
     other, other_values, other_length = father
+    literals, units = about
     columns = units[1]
+    if uniform(state) < 0.1:
+        done = twin(draft, codes, values, length, binary, inputs, state, columns)
+        return done and agree(draft, pool, constants, state, about)
     fits = uniform(state) < 0.75
     if fits and move in (variation.REPLACE, variation.CROSS, variation.JOIN):
         measured = room_to_measure(length, columns.shape[1])
@@ -402,13 +469,20 @@ def vary(
         if count < 1:
             return False
         draft[2][0] = 0
-        start = starts[below(state, count)]
-        stop = end_of(codes, start)
-        done = variation.copy(draft, codes, values, 0, start)
-        done = done and variation.put(draft, MUL if uniform(state) < 0.5 else DIV, np.nan)
-        done = done and variation.copy(draft, codes, values, start, stop)
-        done = done and from_pool(draft, state, np.zeros(columns.shape[1]), pool, units)
-        done = done and variation.copy(draft, codes, values, stop, length)
+        operator, pure = MUL if uniform(state) < 0.5 else DIV, np.zeros(columns.shape[1])
+        if count > 1 and constants and uniform(state) < 0.4:
+            done = variation.put(draft, operator, np.nan)
+            done = done and variation.sum_with_numbers(draft, codes, values, length, coefficients, starts)
+            done = done and from_pool(draft, state, pure, pool, units)
+        else:
+            start = starts[below(state, count)]
+            stop = end_of(codes, start)
+            done = variation.copy(draft, codes, values, 0, start) and variation.put(draft, operator, np.nan)
+            done = done and variation.copy(draft, codes, values, start, stop)
+            done = done and from_pool(draft, state, pure, pool, units)
+            done = done and variation.copy(draft, codes, values, stop, length)
+    elif fits and move == variation.POINT and uniform(state) < 0.5:
+        done = renamed(draft, codes, values, length, inputs, state, columns)
     elif fits and move == variation.ADD_TERM and uniform(state) < 0.5:
         draft[2][0] = 0
         done = variation.put(draft, ADD, np.nan) and variation.copy(draft, codes, values, 0, length)
@@ -417,23 +491,23 @@ def vary(
         done = variation.vary(
             draft, move, mother, father, pool, unary, binary, inputs, constants, state, starts
         )
-    return done and agree(draft, literals, pool, constants, state, units)
+    return done and agree(draft, pool, constants, state, about)
 
 
 @njit(**OPTIONS)
 def agree(
     draft: variation.Draft,
-    literals: Floats,
     pool: tuple[Ints, Ints, int],
     constants: bool,
     state: Words,
-    units: Units,
+    about: tuple[Floats, Units],
 ) -> bool:
-    """Multiply what has the wrong unit by what is missing: a short expression, or a constant if it may have a unit.
+    """Multiply what has the wrong unit by what is missing: a short expression, or a constant if that may have one.
 
     Terms of the sum at the root may be left as they are if constants may have units: they have coefficients. They
     need the unit of the target, or any that is the same for all of them where the target's cannot be had.
     """
+    literals, units = about
     codes, values, lengths = draft
     length = lengths[0]
     columns, target, given, most, least = units[1], units[2], units[3], units[4], units[5]
@@ -459,25 +533,23 @@ def agree(
         code = old[place]
         is_sum = code <= SUB
         left_to_terms = top[place] and (is_sum or code == NEG)
-        if wanted[place] and not left_to_terms and unknowns[place] == _PURE:
-            if not same(own[place], required[place]):
-                kept = free and uniform(state) < 0.5
-                if not (kept and top[place]):
-                    for k in range(bases):
-                        gap[k] = required[place, k] - own[place, k]
-                    before = lengths[0]
-                    done = variation.put(draft, MUL, np.nan)
-                    done = done and not kept and from_pool(draft, state, gap, pool, units)
-                    if not done:
-                        lengths[0] = before
-                        if not free or (not top[place] and not constants):
+        looked_at = wanted[place] and not left_to_terms and unknowns[place] == _PURE
+        if looked_at and not same(own[place], required[place]):
+            kept = free and uniform(state) < 0.5
+            if not (kept and top[place]):
+                for k in range(bases):
+                    gap[k] = required[place, k] - own[place, k]
+                before = lengths[0]
+                done = variation.put(draft, MUL, np.nan)
+                done = done and not kept and from_pool(draft, state, gap, pool, units)
+                if not done:
+                    lengths[0] = before
+                    if not free or (not top[place] and not constants):
+                        return False
+                    if not top[place]:
+                        number = variation.a_number(state)
+                        if not (variation.put(draft, MUL, np.nan) and variation.put(draft, CONSTANT, number)):
                             return False
-                        if not top[place]:
-                            number = variation.a_number(state)
-                            if not (
-                                variation.put(draft, MUL, np.nan) and variation.put(draft, CONSTANT, number)
-                            ):
-                                return False
         if not variation.put(draft, code, old_values[place]):
             return False
         if code >= CONSTANT:
@@ -512,10 +584,11 @@ def ranks_of(columns: Floats, target: Floats) -> tuple[int, int]:
     return rank, widened(basis, pivots, rank, target)
 
 
-def by_unit(units: Floats) -> tuple[Floats, Ints, Ints]:
+def by_unit(units: Floats, left_out: int) -> tuple[Floats, Ints, Ints]:
     """Items of units[N, m] by their units: sorted keys, where the items of each begin, and the items in order."""
     keys = units @ _WEIGHTS[: units.shape[1]]
     items = np.argsort(keys, kind="stable")
+    items = items[items != left_out]
     ordered = keys[items]
     first = np.ones(len(ordered), np.bool_)
     first[1:] = np.diff(ordered) > _SAME

@@ -31,6 +31,7 @@ from discodso.tasks.regression.engine._trees import (
     DIV,
     EXP,
     INV,
+    LITERAL,
     LOG,
     LOG_SIZE,
     MUL,
@@ -53,7 +54,12 @@ _LONGER, _LEAST_LONGER = 1.25, 1000  # calls until a search that has explained a
 _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expressions, of one input; then y itself
 _POOL = 60_000
 _UNIT_PRICE = 2  # of each independent unit that constants have, beyond those that they must have
-_UNIT_SHARES = (0.5, 0.35, 0.15)  # of calls for laws with as few as possible, with one more, with as many as may be
+_PLAIN_WITH_UNITS = 0.5
+_UNIT_SHARES = (
+    0.4,
+    0.5,
+    0.1,
+)  # of calls for laws with as few as possible, with one more, with as many as may be
 _GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
 _MOVES = np.array([3, 2, 2, 1.5, 1.5, 3, 2, 1, 2, 2, 1.5, 0.5, 0.5])
 
@@ -305,7 +311,6 @@ class EquationSearch:
         )
         units = self.setting.units
         self.pool_units = np.zeros((0, 1)) if units is None else np.zeros((_POOL, len(units.target)))
-        self.groups = _units.by_unit(self.pool_units[:0])
         self.known = np.zeros(1 << 18, np.uint64)
         self.first = np.zeros(_MOST_PRICE + 2, np.int64)
         count = 0
@@ -318,9 +323,15 @@ class EquationSearch:
             if units is not None:
                 self.pool_units[count] = units.columns[i]
             count += 1
+        self.one = -1  # where the number 1 stands in the pool
+        if units is not None:  # sums with it need pure numbers
+            self.one = count
+            self.pool[0][count, 0] = LITERAL + len(self.setting.literals) - 1
+            self.pool[1][count] = self.pool[2][count] = self.pool[3][count] = 1
+            count += 1
         self.first[2:] = count
         self.pool_price, self.pool_count, self.pool_full = 1, count, False
-        self.groups = _units.by_unit(self.pool_units[:count])
+        self.groups = _units.by_unit(self.pool_units[:count], self.one)
 
     # ---------------------------------------------------------------------------------------------- steps
 
@@ -378,6 +389,8 @@ class EquationSearch:
             for share, (most, offset) in zip(_UNIT_SHARES, limits, strict=True)
             if most <= units.most
         ]
+        if len(found) > 1 and _units.ranks_of(units.columns, units.target)[0] == len(units.columns):
+            found = found[1:]  # without such a constant there is a single product
         whole = sum(share for share, _, _ in found)
         return [(share / whole, most, offset) for share, most, offset in found]
 
@@ -393,6 +406,14 @@ class EquationSearch:
         share = int((_LISTING if len(self.setting.columns) > 1 else _LISTING_ONE) * self.setting.budget)
         if self.stage == 0 and before + 2 <= share:
             self._enumerate(min(limit, share))
+            price = 0
+            # With units whole levels may have nothing to rate.
+            while self.setting.units and int(self.counts[0]) == before and price < self.pool_price:
+                price = self.pool_price
+                if self.stage == 0:
+                    self._enumerate(min(limit, share))
+                else:
+                    self._evolve(limit)
         else:
             self.stage = 1
             self._evolve(limit)
@@ -457,6 +478,9 @@ class EquationSearch:
         self.pool_price += 1
         while 4 * self.pool_count > len(self.known) // 4:
             self.known = trees.grown(self.known)
+        units = self.setting.units
+        with_constants = units is not None and units.most > units.least and self.setting.most_constants > 0
+        constant = float(_GENERIC[0]) if with_constants else 0.0
         more = pools.next_level(
             self.pool,
             self.first,
@@ -466,13 +490,14 @@ class EquationSearch:
             self.setting.nesting,
             self.known,
             self.pool_units,
+            constant,
         )
         if more < 0 or self.pool_price >= _MOST_PRICE - 1:
             self.pool_full, self.stage = True, 1  # the level is not whole: what there is of it is left out
             return
         self.pool_count = int(more)
         self.first[self.pool_price + 1 :] = self.pool_count
-        self.groups = _units.by_unit(self.pool_units[: self.pool_count])
+        self.groups = _units.by_unit(self.pool_units[: self.pool_count], self.one)
 
     @property
     def found(self) -> bool:
@@ -490,7 +515,8 @@ class EquationSearch:
         # What is left of a large step is for rewriting; a small one is for the plain view alone.
         small = limit - calls < _SMALL_STEP
         last = limit if small else limit - 100
-        own = 1.0 if small or not others else _PLAIN
+        plain = _PLAIN if self.setting.units is None else _PLAIN_WITH_UNITS
+        own = 1.0 if small or not others else plain
         room = last - calls
         for place, view in enumerate(self.views[:1] if small else self.views):
             share = own if place == 0 else (1.0 - own) / others
@@ -814,7 +840,7 @@ def make_setting(
         target,
         weights / weights.sum(),
         tuple(codes),
-        np.array([*literals, 0.0]),
+        np.array([*literals, 0.0] if units is None else [*literals, 0.0, 1.0]),
         prices,
         nesting,
         min(most, 6) if constant else 0,
