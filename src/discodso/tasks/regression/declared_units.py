@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from discodso.base.arrays import Floats
+from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import did_you_mean
 from discodso.base.errors import DeclarationError
-from discodso.tasks.regression.expression import Expression
-from discodso.tasks.regression.unit_check import check
+from discodso.tasks.regression.engine import _trees as trees
+from discodso.tasks.regression.engine import _units
+from discodso.tasks.regression.expression import CONST, Expression, input_index, literal_value
+from discodso.tasks.regression.operators import OPERATORS
 from discodso.tasks.regression.units import Dimension, parse_unit, unit_in_name
 
 
@@ -29,6 +32,7 @@ class DeclaredUnits:
     target: Dimension
     most: int
 
+    @cached_property
     def arrays(self) -> tuple[Floats, Floats]:
         """Exponents of the base units that occur, of the inputs [d, m] and of the target [m]."""
         found = np.array([[float(e) for e in own.exponents] for own in (*self.columns, self.target)])
@@ -37,10 +41,34 @@ class DeclaredUnits:
         return found[:-1].copy(), found[-1].copy()
 
     def agrees(self, expression: Expression) -> bool:
-        """Whether constants with units, as few as may be, make a formula consistent."""
-        found = check(expression, self.columns, self.target)
-        units = [[float(e) for e in own.exponents] for own in found.constants if own]
-        return found.consistent and (not units or int(np.linalg.matrix_rank(units)) <= self.most)
+        """Whether constants with units, no more than may be, make a formula consistent."""
+        columns, target = self.arrays
+        codes, literals = _codes(expression)
+        return 0 <= _units.rank_of(codes, literals, columns, target) <= self.most
+
+
+def _codes(expression: Expression) -> tuple[Ints, Floats]:
+    """An expression for compiled code, and the numbers in it that are no constants, such as exponents."""
+    literals: list[float] = []
+    codes = np.zeros(len(expression), np.int64)
+    items = list(expression.design)
+    for place, (name, value) in enumerate(items):
+        index = input_index(name)
+        if index is not None:
+            codes[place] = trees.COLUMN + index
+        elif name in OPERATORS:
+            codes[place] = OPERATORS[name].code
+        elif name == CONST:
+            codes[place] = trees.CONSTANT
+        else:
+            codes[place] = trees.LITERAL + len(literals)
+            literals.append(literal_value(name) or 0.0)
+    for place in np.flatnonzero(codes == trees.POW).tolist():
+        exponent = int(trees.end_of(codes, place + 1))
+        if codes[exponent] == trees.CONSTANT:
+            codes[exponent] = trees.LITERAL + len(literals)
+            literals.append(float(items[exponent][1] or 0.0))
+    return codes, np.array([*literals, 0.0])
 
 
 def declared(
@@ -85,7 +113,7 @@ def _read(name: str, unit: str) -> Dimension:
 
 def _require_possible(units: DeclaredUnits, target: str) -> None:
     """Refuse units that admit no law."""
-    columns, wanted = units.arrays()
+    columns, wanted = units.arrays
     reached = np.linalg.matrix_rank(np.vstack((columns, wanted))) == np.linalg.matrix_rank(columns)
     if units.most == 0 and not reached:
         raise DeclarationError(

@@ -92,7 +92,7 @@ class EquationMethod:
             names,
             [value for _, value in self.literals],
             settings,
-            None if settings.units is None else Units(*settings.units.arrays(), settings.units.most),
+            None if settings.units is None else Units(*settings.units.arrays, settings.units.most),
         )
         self.engine = EquationSearch(
             self.setting, int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))

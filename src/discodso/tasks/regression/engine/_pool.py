@@ -75,8 +75,8 @@ def next_level(
     count, most = first[price], len(codes)
     row, work = np.empty(probes.shape[1]), np.empty((3, probes.shape[1]))
     with_units, unit = len(units) == most, np.zeros(units.shape[1])
-    if constant > 0.0 and price > 2:  # what has a unit becomes a number by a constant
-        for i in range(first[price - 2], first[price - 1]):
+    if constant > 0.0 and price > 3:  # what has a unit becomes a number by a constant
+        for i in range(first[price - 3], first[price - 2]):
             if lengths[i] + 2 > TOKENS or is_pure(units[i]) or _constants(codes[i], lengths[i]):
                 continue
             row[:] = constant * probes[i]

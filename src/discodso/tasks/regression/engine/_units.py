@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from discodso.base.arrays import Floats, Ints, Words
+from discodso.base.arrays import Bools, Floats, Ints, Words
 from discodso.tasks.regression._vector_math import OPTIONS
 from discodso.tasks.regression.engine import _variation as variation
 from discodso.tasks.regression.engine._random import below, uniform
@@ -39,6 +39,7 @@ from discodso.tasks.regression.engine._trees import (
 
 _SAME = 1e-9
 _WEIGHTS = np.log(np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0]))  # no fractions of them add up to 0
+_APART = 1e4  # keys of what has a constant and of what has none
 _PURE, _OPEN = -1, -2  # of an unknown: it is known, or nothing is known of it
 # Whether there are units; those of the inputs [d, m], of the target and of a constant that is there in any case
 # [m]; how many independent ones constants may have, and how many they must have; what each more adds to the
@@ -231,6 +232,42 @@ def widened(basis: Floats, pivots: Ints, rank: int, unit: Floats) -> int:
 
 
 @njit(**OPTIONS)
+def _with_constants(
+    codes: Ints, start: int, end: int, measured: Measured, basis: Floats, pivots: Ints, rank: int
+) -> int:
+    """Put the units of constants into a basis."""
+    known, factors, others = measured[3], measured[4], measured[5]
+    unit = np.zeros(basis.shape[1])
+    for place in range(start, end):
+        if codes[place] != CONSTANT:
+            continue
+        unit[:] = 0.0
+        factor, r = 1.0, place
+        while others[r] != _OPEN:
+            for k in range(len(unit)):
+                unit[k] += factor * known[r, k]
+            if others[r] == _PURE:
+                break
+            factor *= factors[r]
+            r = others[r]
+        rank = widened(basis, pivots, rank, unit)
+    return rank
+
+
+@njit(**OPTIONS)
+def rank_of(codes: Ints, literals: Floats, columns: Floats, target: Floats) -> int:
+    """How many independent units the constants of an expression have that is written in full, or -1."""
+    bases = columns.shape[1]
+    measured = room_to_measure(len(codes), bases)
+    if not measure(codes, literals, 0, len(codes), columns, measured, True):
+        return -1
+    if not _settle(measured, 0, target, 1.0):
+        return -1
+    basis, pivots = np.zeros((bases + 1, bases)), np.zeros(bases + 1, np.int64)
+    return _with_constants(codes, 0, len(codes), measured, basis, pivots, 0)
+
+
+@njit(**OPTIONS)
 def agreement(
     codes: Ints, literals: Floats, length: int, starts: Ints, count: int, units: Units
 ) -> tuple[int, bool]:
@@ -241,7 +278,7 @@ def agreement(
     _, columns, target, given, most, _, _, always, wanted, _, _, _, _, _ = units
     bases = columns.shape[1]
     measured = room_to_measure(length, bases)
-    own, unknowns, _, known, factors, others, _ = measured
+    own, unknowns = measured[0], measured[1]
     basis, pivots = np.zeros((bases + 1, bases)), np.zeros(bases + 1, np.int64)
     rank = widened(basis, pivots, 0, given)
     gap = np.zeros(bases)
@@ -256,20 +293,7 @@ def agreement(
             for k in range(bases):
                 gap[k] = target[k] - own[start, k]
             rank = widened(basis, pivots, rank, gap)
-        for place in range(start, end):
-            if codes[place] != CONSTANT:
-                continue
-            for k in range(bases):
-                gap[k] = 0.0
-            factor, r = 1.0, place
-            while others[r] != _OPEN:
-                for k in range(bases):
-                    gap[k] += factor * known[r, k]
-                if others[r] == _PURE:
-                    break
-                factor *= factors[r]
-                r = others[r]
-            rank = widened(basis, pivots, rank, gap)
+        rank = _with_constants(codes, start, end, measured, basis, pivots, rank)
     if always:
         return rank, True
     more = widened(basis, pivots, rank, target)
@@ -311,10 +335,10 @@ def binary_unit(operator: int, left: Floats, right: Floats, out: Floats) -> bool
 
 
 @njit(**OPTIONS)
-def _group(units: Units, unit: Floats) -> tuple[int, int]:
-    """Where the items of the pool with a unit begin and end."""
+def _group(units: Units, unit: Floats, constant: bool) -> tuple[int, int]:
+    """Where the items of the pool with a unit begin and end, those with a constant or those without."""
     keys, starts = units[11], units[12]
-    key = key_of(unit)
+    key = key_of(unit) + (_APART if constant else 0.0)
     low, high = 0, len(keys)
     while low < high:
         middle = (low + high) // 2
@@ -332,7 +356,11 @@ def from_pool(
     draft: variation.Draft, state: Words, unit: Floats, pool: tuple[Ints, Ints, int], units: Units
 ) -> bool:
     """Write a short expression that has a unit; the shortest are the likeliest."""
-    start, end = _group(units, unit)
+    start, end = 0, 0
+    if units[4] > units[5] and uniform(state) < 0.3:
+        start, end = _group(units, unit, True)
+    if start == end:
+        start, end = _group(units, unit, False)
     if start == end:
         return False
     pick = min(int(np.exp(uniform(state) * np.log(end - start + 1.0))) - 1, end - start - 1)
@@ -359,20 +387,28 @@ def twin(
     place = below(state, length)
     end = end_of(codes, place)
     others = np.full(inputs, -1, np.int64)
+    taken = np.zeros(inputs, np.bool_)
+    for at in range(length):
+        if codes[at] >= COLUMN:
+            taken[codes[at] - COLUMN] = True
     changed = False
     for at in range(place, end):
         own = codes[at] - COLUMN
         if own < 0 or others[own] >= 0:
             continue
-        count = 0
+        count, fresh = 0, 0
         for i in range(inputs):
             count += same(columns[i], columns[own])
-        pick = below(state, count)
+            fresh += same(columns[i], columns[own]) and not taken[i]
+        rather = fresh > 0 and uniform(state) < 0.8
+        pick = below(state, fresh if rather else count)
         for i in range(inputs):
-            if same(columns[i], columns[own]):
+            if same(columns[i], columns[own]) and not (rather and taken[i]):
                 if pick == 0:
                     others[own] = i
+                    break
                 pick -= 1
+        taken[others[own]] = True
         changed = changed or others[own] != own
     if not changed:
         return False
@@ -430,7 +466,7 @@ def vary(
     other, other_values, other_length = father
     literals, units = about
     columns = units[1]
-    if uniform(state) < 0.1:
+    if uniform(state) < 0.15:
         done = twin(draft, codes, values, length, binary, inputs, state, columns)
         return done and agree(draft, pool, constants, state, about)
     fits = uniform(state) < 0.75
@@ -584,9 +620,12 @@ def ranks_of(columns: Floats, target: Floats) -> tuple[int, int]:
     return rank, widened(basis, pivots, rank, target)
 
 
-def by_unit(units: Floats, left_out: int) -> tuple[Floats, Ints, Ints]:
-    """Items of units[N, m] by their units: sorted keys, where the items of each begin, and the items in order."""
-    keys = units @ _WEIGHTS[: units.shape[1]]
+def by_unit(units: Floats, constant: Bools, left_out: int) -> tuple[Floats, Ints, Ints]:
+    """Items of units[N, m] by their units: sorted keys, where the items of each begin, and the items in order.
+
+    Those with a constant[N] are apart.
+    """
+    keys = units @ _WEIGHTS[: units.shape[1]] + _APART * constant
     items = np.argsort(keys, kind="stable")
     items = items[items != left_out]
     ordered = keys[items]

@@ -84,6 +84,16 @@ class Units:
         rank, both = _units.ranks_of(self.columns, self.target)
         return int(both - rank)
 
+    def is_alone(self, place: int) -> bool:
+        """Whether an input has a base unit, or a product of them, that no others have."""
+        rest = np.delete(self.columns, place, axis=0)
+        return bool(np.linalg.matrix_rank(rest) < np.linalg.matrix_rank(self.columns))
+
+    def powers(self) -> list[float]:
+        """Of a product of powers of inputs that has the unit of the target."""
+        found: list[float] = np.linalg.lstsq(self.columns.T, self.target, rcond=1e-9)[0].tolist()
+        return found
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -153,6 +163,9 @@ _LINKS = (
 )
 
 
+Part = tuple[list[int], list[float]]  # codes and values of an expression
+
+
 class View:
     """One way to look at the target, with an archive of its own.
 
@@ -162,7 +175,8 @@ class View:
         target, weights: float[n], what is fitted, and how rows count.
         columns: float[k, n] that take part in every fit, beside the offset.
         inputs: for views of products, the inputs whose logarithms these are.
-        power: of the unit of y that the target has, 0 for a logarithm.
+        unit: of the target, where there are units; None for a logarithm.
+        factor: a product of powers of inputs that y was divided by first.
     """
 
     def __init__(
@@ -174,7 +188,8 @@ class View:
         longest: int,
         columns: Sequence[Floats] = (),
         inputs: Sequence[int] = (),
-        power: float = 1.0,
+        unit: Floats | None = None,
+        factor: Part | None = None,
     ) -> None:
         self.name, self.code, self.products = name, code, name == "product"
         self.roots = np.sqrt(weights / weights.sum())
@@ -183,7 +198,7 @@ class View:
         self.inputs = [inputs[place - 1] for place in kept if place > 0]
         whole = target / self.scale * self.roots
         self.mean = float(self.fixed[0] @ whole)  # coefficient of the offset, without terms
-        self.power, self.whole = power, whole
+        self.unit, self.factor, self.whole = unit, factor, whole
         self.rest = whole
         for _ in range(2):
             for q in self.fixed:
@@ -265,41 +280,75 @@ class EquationSearch:
 
     def _views(self) -> list[View]:
         setting = self.setting
-        y, w, longest = setting.target, setting.weights, setting.longest
-        found = [View("plain", (), y, w, longest)]
+        y, w, longest, units = setting.target, setting.weights, setting.longest, setting.units
+        unit = None if units is None else units.target
+        found = [View("plain", (), y, w, longest, unit=unit)]
         size = np.abs(y)
         low, middle, high = np.quantile(size, [0.1, 0.5, 0.9])
         if high > 30 * max(low, 1e-300) and middle > 0:
             relative = w / (np.square(size / middle) + 0.03**2)
-            found.append(View("relative", (), y, relative / relative.sum(), longest))
+            found.append(View("relative", (), y, relative / relative.sum(), longest, unit=unit))
+        if middle > 0 and (size > 0).mean() > 0.9 and MUL in setting.operators:
+            weights = np.where(size > 0, w * np.square(size / (size + 0.1 * middle)), 0.0)
+            inputs = [i for i in range(len(setting.columns)) if (setting.columns[i] != 0).all()]
+            target = np.log(np.where(size > 0, size, 1.0))
+            logs = [np.log(np.abs(setting.columns[i])) for i in inputs]
+            product = [View("product", (), target, weights, longest, logs, inputs)]
+        else:
+            product = []
+        factor = None if units is None else self._factor(units)
+        if factor is not None and units is not None:
+            part, values, unit = factor
+            y, w = y / values, w * np.square(values)
+            found.append(View("reduced", (), y, w / w.sum(), longest, unit=unit, factor=part))
         for link in _LINKS:
             if all(code in setting.operators for code in link.code) and link.possible(y):
                 with np.errstate(all="ignore"):
                     target = link.there(y)
                     slope = link.slope(y)
                 weights = w * np.square(slope)
+                if not link.power and unit is not None and unit.any():
+                    continue  # a logarithm of what is no pure number
                 if np.isfinite(target).all() and np.isfinite(weights).all() and weights.sum() > 0:
-                    share = weights / weights.sum()
-                    found.append(View(link.name, link.code, target, share, longest, power=link.power))
-        if middle > 0 and (size > 0).mean() > 0.9 and MUL in setting.operators:
-            weights = np.where(size > 0, w * np.square(size / (size + 0.1 * middle)), 0.0)
-            inputs = [i for i in range(len(setting.columns)) if (setting.columns[i] != 0).all()]
-            target = np.log(np.where(size > 0, size, 1.0))
-            logs = [np.log(np.abs(setting.columns[i])) for i in inputs]
-            found.append(View("product", (), target, weights, longest, logs, inputs, 0.0))
-        units = setting.units
-        return found if units is None else [view for view in found if self._least(view, units) <= units.most]
+                    found.append(
+                        View(
+                            link.name,
+                            link.code,
+                            target,
+                            weights / weights.sum(),
+                            longest,
+                            unit=None if unit is None else link.power * unit,
+                            factor=None if factor is None else factor[0],
+                        )
+                    )
+        return found + product
+
+    def _factor(self, units: Units) -> tuple[Part, Floats, Floats] | None:
+        """The product of powers that units alone give to every law without constants that have units.
+
+        It is of those inputs that are the only ones with some base unit, such as the only mass. Returns how it is
+        written, its values[n], and the unit of what is left; None if there is none.
+        """
+        columns = self.setting.columns
+        if units.least:
+            return None
+        alone = [i for i in range(len(columns)) if units.is_alone(i) and (columns[i] != 0).all()]
+        powers = [(i, _rounded(p)) for i, p in enumerate(units.powers()) if i in alone and abs(p) > 1e-6]
+        if not powers or any(abs(p) > _LARGEST_POWER for _, p in powers):
+            return None
+        written = _product([([COLUMN + i], [math.nan], p) for i, p in powers], self.setting.operators)
+        if not written or not written[0] or (columns[[i for i, p in powers if p % 1]] < 0).any():
+            return None
+        values = np.prod([columns[i] ** p for i, p in powers], axis=0)
+        left = units.target - sum(p * units.columns[i] for i, p in powers)
+        if not (np.isfinite(values).all() and np.isfinite(self.setting.target / values).all()):
+            return None
+        return written, values, np.where(np.abs(left) < 1e-9, 0.0, left)
 
     @staticmethod
     def _least(view: View, units: Units) -> int:
-        """How many independent units the constants of a view must have.
-
-        A logarithm needs the target as a pure number; if it has a unit there is a constant that takes it away. So
-        it is for products of inputs, except where powers of the inputs can do that.
-        """
-        if view.power or (view.products and not units.least):
-            return units.least
-        return int(units.target.any())
+        """How many independent units the constants of a view must have."""
+        return 0 if view.factor is not None else units.least
 
     def _start_pool(self, probes: Floats, inputs: int) -> None:
         tokens = pools.TOKENS
@@ -331,7 +380,12 @@ class EquationSearch:
             count += 1
         self.first[2:] = count
         self.pool_price, self.pool_count, self.pool_full = 1, count, False
-        self.groups = _units.by_unit(self.pool_units[:count], self.one)
+        self.groups = self._by_unit()
+
+    def _by_unit(self) -> tuple[Floats, Ints, Ints]:
+        count = self.pool_count
+        constant = (self.pool[0][:count] == CONSTANT).any(axis=1)
+        return _units.by_unit(self.pool_units[:count], constant[: len(self.pool_units)], self.one)
 
     # ---------------------------------------------------------------------------------------------- steps
 
@@ -360,17 +414,17 @@ class EquationSearch:
         units = self.setting.units
         if units is None:
             return _units.NO_UNITS
-        least, target = self._least(view, units), view.power * units.target
-        must = least > 0 and view.power == 0.0
+        least = self._least(view, units)
+        target = np.zeros(len(units.target)) if view.unit is None else view.unit
         return (
             True,
             units.columns,
             target,
-            units.target if must else np.zeros(len(target)),
+            units.target if least and view.unit is None else np.zeros(len(target)),
             units.most if most is None else most,
             least,
             _UNIT_PRICE,
-            view.power == 0.0 or not target.any(),
+            not target.any(),
             offset,
             view.whole,
             np.zeros((0, len(view.whole))),
@@ -497,7 +551,7 @@ class EquationSearch:
             return
         self.pool_count = int(more)
         self.first[self.pool_price + 1 :] = self.pool_count
-        self.groups = _units.by_unit(self.pool_units[: self.pool_count], self.one)
+        self.groups = self._by_unit()
 
     @property
     def found(self) -> bool:
@@ -577,7 +631,11 @@ class EquationSearch:
             return
         draft = self._draft()
         starts = np.zeros(trees.MOST_TERMS, np.int64)
-        if view.code:
+        if view.code or view.factor:
+            if view.factor:
+                variation.put(draft, MUL, math.nan)
+                for code in view.factor[0]:
+                    variation.put(draft, code, math.nan)
             for code in view.code:
                 variation.put(draft, code, math.nan)
             done = variation.sum_with_numbers(draft, codes, values, length, coefficients, starts)
@@ -751,9 +809,6 @@ def _exponents(columns: list[Floats], target: Floats, roots: Floats) -> Floats:
 
 def _rounded(power: float) -> float:
     return round(2 * power) / 2 if math.isfinite(power) else math.inf
-
-
-Part = tuple[list[int], list[float]]  # codes and values of an expression
 
 
 def _product(powers: list[tuple[list[int], list[float], float]], operators: tuple[int, ...]) -> Part | None:
