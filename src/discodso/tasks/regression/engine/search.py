@@ -55,6 +55,7 @@ _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expression
 _POOL = 60_000
 _UNIT_PRICE = 2  # of each independent unit that constants have, beyond those that they must have
 _PLAIN_WITH_UNITS = 0.5
+_PRODUCT_PARTS = 3  # of the calls that all other views share
 _UNIT_SHARES = (
     0.4,
     0.5,
@@ -574,6 +575,9 @@ class EquationSearch:
         room = last - calls
         for place, view in enumerate(self.views[:1] if small else self.views):
             share = own if place == 0 else (1.0 - own) / others
+            if self.setting.units and place:  # products know most of what units leave open
+                parts = others + _PRODUCT_PARTS - 1
+                share = (1.0 - own) * (_PRODUCT_PARTS if view.products else 1) / parts
             before = int(self.counts[0])
             allowed = before + int(share * room)
             self._make_room(view, int(share * room) + 64)
