@@ -9,6 +9,7 @@ from discodso.base.arrays import Bools, Floats, Ints, Words
 from discodso.tasks.regression._evaluator_kernels import binary, unary
 from discodso.tasks.regression._vector_math import OPTIONS
 from discodso.tasks.regression.engine._trees import (
+    ADD,
     CONSTANT,
     DIV,
     EXP,
@@ -24,6 +25,7 @@ from discodso.tasks.regression.engine._trees import (
 )
 from discodso.tasks.regression.engine._units import binary_unit, is_pure, unary_unit
 
+_PRICE_OF_PAIRS, _MOST_FOR_PAIRS = 7, 3000  # up to which there are sums of different units
 TOKENS = 12  # of an expression of the pool, at most
 # codes [N, TOKENS], lengths and prices [N], values on the probes [N, PROBES]
 Pool = tuple[Ints, Ints, Ints, Floats]
@@ -74,6 +76,7 @@ def next_level(
     codes, lengths, costs, probes = pool
     count, most = first[price], len(codes)
     row, work = np.empty(probes.shape[1]), np.empty((3, probes.shape[1]))
+    pairs = constant > 0.0 and price <= _PRICE_OF_PAIRS and count < _MOST_FOR_PAIRS
     with_units, unit = len(units) == most, np.zeros(units.shape[1])
     if constant > 0.0 and price > 3:  # what has a unit becomes a number by a constant
         for i in range(first[price - 3], first[price - 2]):
@@ -126,7 +129,9 @@ def next_level(
                     if (not ordered and left == right and j < i) or lengths[i] + lengths[j] + 1 > TOKENS:
                         continue
                     if with_units and not binary_unit(operator, units[i], units[j], unit):
-                        continue
+                        if operator != ADD or not pairs or np.isnan(units[i, 0] + units[j, 0]):
+                            continue
+                        unit[:] = np.nan
                     if (
                         constant > 0.0
                         and _constants(codes[i], lengths[i]) + _constants(codes[j], lengths[j]) > 1

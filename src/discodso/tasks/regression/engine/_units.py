@@ -309,7 +309,7 @@ def agreement(
 def unary_unit(operator: int, inner: Floats, out: Floats) -> bool:
     """The unit of a function of something; False if it cannot be taken."""
     power = power_of(operator)
-    if power == 0.0 and not is_pure(inner):
+    if np.isnan(inner[0]) or (power == 0.0 and not is_pure(inner)):
         return False
     for k in range(len(inner)):
         out[k] = power * inner[k]
@@ -319,6 +319,8 @@ def unary_unit(operator: int, inner: Floats, out: Floats) -> bool:
 @njit(**OPTIONS)
 def binary_unit(operator: int, left: Floats, right: Floats, out: Floats) -> bool:
     """The unit of an operation; False if units do not agree."""
+    if np.isnan(left[0]) or np.isnan(right[0]):
+        return False
     sign = 0.0
     if operator == MUL:
         sign = 1.0
@@ -380,6 +382,7 @@ def twin(
     length: int,
     binary: Ints,
     inputs: int,
+    squared: bool,
     state: Words,
     columns: Floats,
 ) -> bool:
@@ -414,8 +417,13 @@ def twin(
         return False
     draft[2][0] = 0
     operator = ADD if uniform(state) < 0.6 else binary[below(state, len(binary))]
+    squares = squared and operator == ADD and uniform(state) < 0.5  # as components of a vector are added
     done = variation.copy(draft, codes, values, 0, place) and variation.put(draft, operator, np.nan)
+    if squares:
+        done = done and variation.put(draft, N2, np.nan)
     done = done and variation.copy(draft, codes, values, place, end)
+    if squares:
+        done = done and variation.put(draft, N2, np.nan)
     for at in range(place, end):
         code = codes[at] if codes[at] < COLUMN else COLUMN + others[codes[at] - COLUMN]
         done = done and variation.put(draft, code, values[at])
@@ -467,7 +475,8 @@ def vary(
     literals, units = about
     columns = units[1]
     if uniform(state) < 0.15:
-        done = twin(draft, codes, values, length, binary, inputs, state, columns)
+        squared = N2 in unary
+        done = twin(draft, codes, values, length, binary, inputs, squared, state, columns)
         return done and agree(draft, pool, constants, state, about)
     fits = uniform(state) < 0.75
     if fits and move in (variation.REPLACE, variation.CROSS, variation.JOIN):
@@ -522,7 +531,12 @@ def vary(
     elif fits and move == variation.ADD_TERM and uniform(state) < 0.5:
         draft[2][0] = 0
         done = variation.put(draft, ADD, np.nan) and variation.copy(draft, codes, values, 0, length)
-        done = done and from_pool(draft, state, units[2], pool, units)
+        unit = units[2]
+        if units[5] > 0 and terms_of(codes, length, starts) > 0:  # any unit, if all terms have it
+            measured = room_to_measure(length, columns.shape[1])
+            measure(codes, literals, 0, length, columns, measured, False)
+            unit = measured[0][starts[0]]
+        done = done and from_pool(draft, state, unit, pool, units)
     else:
         done = variation.vary(
             draft, move, mother, father, pool, unary, binary, inputs, constants, state, starts
@@ -627,7 +641,7 @@ def by_unit(units: Floats, constant: Bools, left_out: int) -> tuple[Floats, Ints
     """
     keys = units @ _WEIGHTS[: units.shape[1]] + _APART * constant
     items = np.argsort(keys, kind="stable")
-    items = items[items != left_out]
+    items = items[(items != left_out) & ~np.isnan(keys[items])]
     ordered = keys[items]
     first = np.ones(len(ordered), np.bool_)
     first[1:] = np.diff(ordered) > _SAME
