@@ -99,6 +99,7 @@ def bench_laws(
     seeds: Annotated[int, Option(help="Runs for each law and noise.")] = 1,
     budget: Annotated[int, Option(help="Objective calls for each run.")] = 100_000,
     half: Annotated[str, Option(help="all, tuned (odd numbers) or shown (even numbers).")] = "all",
+    units: Annotated[bool, Option("--units", help="Tell the units of laws that have some.")] = False,
     workers: Annotated[int, Option(help="Processes.")] = 2,
     executor: ExecutorName = "processes",
     address: Address = None,
@@ -125,7 +126,7 @@ def bench_laws(
     chosen = "all" if sets == "all" else [name.strip() for name in sets.split(",")]
     wanted = law_runs.chosen(chosen, names, part)
     with _executor(executor, workers, address) as where:
-        table = law_runs.bench(wanted, noises, seeds, budget, out.resolve(), where, _say)
+        table = law_runs.bench(wanted, noises, seeds, budget, out.resolve(), where, _say, units)
     print(f"{budget} calls, {seeds} seed(s)\n\n{table}", end="")
 
 

@@ -23,7 +23,7 @@ from discodso.tasks.regression.laws import SETS, Half, Law, laws
 from discodso.tasks.regression.nist import NistData, nist
 
 ALL_SETS = (*SETS, "nist")
-KEY = ("set", "law", "noise", "seed", "budget")
+KEY = ("set", "law", "noise", "seed", "budget", "units")
 Key = tuple[str, str, float, int, int]
 Record = dict[str, Any]
 
@@ -57,16 +57,15 @@ def figures(formula: Formula, law: Law | NistData, seed: int, noise: float) -> R
     }
 
 
-def run(law: Law | NistData, noise: float, seed: int, budget: int, with_units: bool = False) -> Record:
+def run(law: Law | NistData, noise: float, seed: int, budget: int, units: bool = False) -> Record:
     """Search for one law with the default estimator, which may be told the units."""
     X, y = law.data(noise, seed)
-    units = {}
-    if with_units and isinstance(law, Law):
-        units = {f"x{i + 1}": variable.unit for i, variable in enumerate(law.variables)} | {
-            "y": law.target_unit
-        }
+    known = {}
+    if units and isinstance(law, Law) and law.target_unit:
+        known = {f"x{i + 1}": variable.unit for i, variable in enumerate(law.variables)}
+        known["y"] = law.target_unit
     started = time.process_time()
-    model = DisCoRegressor(budget=budget, random_state=seed, units=units).fit(X, y)
+    model = DisCoRegressor(budget=budget, random_state=seed, units=known).fit(X, y)
     seconds = time.process_time() - started
     shown = {"cpu_seconds": round(seconds, 2), "calls": int(model.calls_)}
     return {**figures(model.expression_, law, seed, noise), **shown, "expression": text(model.expression_)}
@@ -80,11 +79,15 @@ def bench(
     out: Path,
     executor: Executor,
     report: Callable[[str], None],
+    units: bool = False,
 ) -> str:
-    """Make the runs that the file lacks, each kept as it ends, and return the table of all that were asked for."""
+    """Make the runs that the file lacks, each kept as it ends, and return the table of all that were asked for.
+
+    With `units` the search is told those of the laws that have some.
+    """
     records = _read(out)
     keys = {
-        (law.set, law.name, noise, seed, budget): law
+        (law.set, law.name, noise, seed, budget, units): law
         for seed, noise, law in product(range(seeds), noises, wanted)
         if law.set != "nist" or noise == noises[0]  # their noise is their own
     }
@@ -101,16 +104,16 @@ def bench(
 
 
 def _run_key(key: Key) -> tuple[Key, Record]:
-    set_name, name, noise, seed, budget = key
+    set_name, name, noise, seed, budget, units = key
     (law,) = chosen(set_name, name, "all")
-    return key, run(law, noise, seed, budget)
+    return key, run(law, noise, seed, budget, units)
 
 
 def _read(path: Path) -> dict[Key, Record]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     try:
         records = [json.loads(line) for line in lines if line.strip()]
-        return {(own["set"], own["law"], own["noise"], own["seed"], own["budget"]): own for own in records}
+        return {tuple(own[part] for part in KEY): own for own in records}
     except (ValueError, KeyError, TypeError) as error:
         raise DeclarationError(f"{path} is no file of runs: {error!r}; name another, or remove it") from None
 

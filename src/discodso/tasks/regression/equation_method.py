@@ -352,7 +352,7 @@ def _power_of_ten(size: float) -> float:
 
 
 def _lean(
-    table: list[Floats], y: Floats, weights: Floats, room: int, offset: bool
+    table: list[Floats], y: Floats, weights: Floats, room: int, offset: bool = True
 ) -> tuple[Floats | None, int]:
     """Offset and coefficients of a sum, those that bring nothing 0, and how often coefficients were solved."""
     columns = [np.ones(len(y)), *table]

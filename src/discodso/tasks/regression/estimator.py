@@ -119,7 +119,9 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         models = before if len(before) == len(names) else [clone(self) for _ in names]
         for place, (model, name) in enumerate(zip(models, names, strict=True)):
             out = None if self.out is None else Path(self.out) / f"target-{place + 1}"
-            model.set_params(**self.get_params(deep=False)).set_params(out=out)
+            others = set(names) - {name}
+            units = {column: unit for column, unit in self.units.items() if column not in others}
+            model.set_params(**self.get_params(deep=False)).set_params(out=out, units=units)
             model._run(X, y[:, place], sample_weight, resume, name)
         self._gather(models)
         return self

@@ -337,6 +337,7 @@ target = "y"               # the column to explain
 # const_range = [-inf, inf]
 # metric = "nmse"          # nmse, nrmse, mae, r2
 # selection = "auto"       # auto, accuracy, validation, complexity
+# units = {y = "m", time = "s"}   # of all columns; then only equations that agree are tried
 # polish = true            # fit constants by least squares
 # threads = 1
 """,

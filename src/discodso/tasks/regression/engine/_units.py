@@ -434,6 +434,39 @@ def twin(
 
 
 @njit(**OPTIONS)
+def opened(
+    draft: variation.Draft,
+    codes: Ints,
+    values: Floats,
+    length: int,
+    coefficients: Floats,
+    one: int,
+    state: Words,
+    starts: Ints,
+) -> bool:
+    """Write log|1 + c g| for a term c g, for views of products: (1 + c g)^p is much like exp(p c g)."""
+    count = terms_of(codes, length, starts)
+    if count < 1:
+        return False
+    pick = below(state, count)
+    factor = coefficients[pick + 1]
+    if codes[starts[pick]] == LOG_SIZE or not 1e-9 < abs(factor) < 1e9:
+        return False
+    draft[2][0] = 0
+    done = True
+    for t in range(count):
+        if t < count - 1:
+            done = done and variation.put(draft, ADD, np.nan)
+        if t == pick:
+            done = done and variation.put(draft, LOG_SIZE, np.nan) and variation.put(draft, ADD, np.nan)
+            done = done and variation.put(draft, one, np.nan) and variation.put(draft, MUL, np.nan)
+            sign = 1.0 if uniform(state) < 0.5 else -1.0
+            done = done and variation.put(draft, CONSTANT, sign * factor)
+        done = done and variation.copy(draft, codes, values, starts[t], end_of(codes, starts[t]))
+    return done
+
+
+@njit(**OPTIONS)
 def renamed(
     draft: variation.Draft,
     codes: Ints,
@@ -474,9 +507,15 @@ def vary(
     other, other_values, other_length = father
     literals, units = about
     columns = units[1]
-    if uniform(state) < 0.15:
+    products = len(unary) > 0 and unary[-1] == LOG_SIZE
+    kind = uniform(state)
+    if kind < 0.15:
         squared = N2 in unary
         done = twin(draft, codes, values, length, binary, inputs, squared, state, columns)
+        return done and agree(draft, pool, constants, state, about)
+    if kind < 0.3 and products and constants:
+        one = LITERAL + len(literals) - 1
+        done = opened(draft, codes, values, length, coefficients, one, state, starts)
         return done and agree(draft, pool, constants, state, about)
     fits = uniform(state) < 0.75
     if fits and move in (variation.REPLACE, variation.CROSS, variation.JOIN):
@@ -532,6 +571,10 @@ def vary(
         draft[2][0] = 0
         done = variation.put(draft, ADD, np.nan) and variation.copy(draft, codes, values, 0, length)
         unit = units[2]
+        if products and uniform(state) < 0.5:
+            done = done and variation.put(draft, LOG_SIZE, np.nan)
+            done = done and variation.from_pool(draft, state, pool[0], pool[1], pool[2])
+            return done and agree(draft, pool, constants, state, about)
         if units[5] > 0 and terms_of(codes, length, starts) > 0:  # any unit, if all terms have it
             measured = room_to_measure(length, columns.shape[1])
             measure(codes, literals, 0, length, columns, measured, False)

@@ -55,7 +55,7 @@ _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expression
 _POOL = 60_000
 _UNIT_PRICE = 2  # of each independent unit that constants have, beyond those that they must have
 _PLAIN_WITH_UNITS = 0.5
-_PRODUCT_PARTS = 3  # of the calls that all other views share
+_PRODUCT_PARTS, _LEADING = 3, 2  # of the calls that all other views share; and how many lead
 _UNIT_SHARES = (
     0.4,
     0.5,
@@ -518,7 +518,8 @@ class EquationSearch:
     def _enumerate(self, limit: int) -> None:
         for place, view in enumerate(self.views):
             # Other views are for sums of few tokens: they see the short ones only.
-            if place and not view.products and self.pool_count > 3000 and view.next_item > 0:
+            rated = self.pool_count if self.setting.units is None else view.calls
+            if place and not view.products and rated > 3000 and view.next_item > 0:
                 continue
             if not self._rate_pool(view, limit):
                 return
@@ -573,11 +574,9 @@ class EquationSearch:
         plain = _PLAIN if self.setting.units is None else _PLAIN_WITH_UNITS
         own = 1.0 if small or not others else plain
         room = last - calls
+        shares = self._shares()
         for place, view in enumerate(self.views[:1] if small else self.views):
-            share = own if place == 0 else (1.0 - own) / others
-            if self.setting.units and place:  # products know most of what units leave open
-                parts = others + _PRODUCT_PARTS - 1
-                share = (1.0 - own) * (_PRODUCT_PARTS if view.products else 1) / parts
+            share = own if place == 0 else (1.0 - own) / shares[place - 1]
             before = int(self.counts[0])
             allowed = before + int(share * room)
             self._make_room(view, int(share * room) + 64)
@@ -602,6 +601,18 @@ class EquationSearch:
                 )
             view.calls += int(self.counts[0]) - before
         self._rewrite(limit)
+
+    def _shares(self) -> list[float]:
+        """What the calls of the views other than that of y itself are divided by: each one's share of them.
+
+        With units half of them goes to those that explain most.
+        """
+        views = self.views[1:]
+        if self.setting.units is None:
+            return [len(views) for _ in views]
+        parts = [_PRODUCT_PARTS if view.products else 1 for view in views]
+        best = sorted(range(len(views)), key=lambda place: views[place].best)[:_LEADING]
+        return [2.0 / (part / sum(parts) + (place in best) / len(best)) for place, part in enumerate(parts)]
 
     # ---------------------------------------------------------------------------------- from views to y
 
