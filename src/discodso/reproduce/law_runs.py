@@ -24,7 +24,7 @@ from discodso.tasks.regression.nist import NistData, nist
 
 ALL_SETS = (*SETS, "nist")
 KEY = ("set", "law", "noise", "seed", "budget", "units")
-Key = tuple[str, str, float, int, int]
+Key = tuple[str, str, float, int, int, bool]
 Record = dict[str, Any]
 
 
@@ -113,7 +113,10 @@ def _read(path: Path) -> dict[Key, Record]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     try:
         records = [json.loads(line) for line in lines if line.strip()]
-        return {tuple(own[part] for part in KEY): own for own in records}
+        return {
+            (own["set"], own["law"], own["noise"], own["seed"], own["budget"], own["units"]): own
+            for own in records
+        }
     except (ValueError, KeyError, TypeError) as error:
         raise DeclarationError(f"{path} is no file of runs: {error!r}; name another, or remove it") from None
 

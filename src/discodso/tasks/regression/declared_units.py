@@ -44,7 +44,7 @@ class DeclaredUnits:
         """Whether constants with units, no more than may be, make a formula consistent."""
         columns, target = self.arrays
         codes, literals = _codes(expression)
-        return 0 <= _units.rank_of(codes, literals, columns, target) <= self.most
+        return 0 <= int(_units.rank_of(codes, literals, columns, target)) <= self.most
 
 
 def _codes(expression: Expression) -> tuple[Ints, Floats]:
@@ -52,7 +52,7 @@ def _codes(expression: Expression) -> tuple[Ints, Floats]:
     literals: list[float] = []
     codes = np.zeros(len(expression), np.int64)
     items = list(expression.design)
-    for place, (name, value) in enumerate(items):
+    for place, (name, _) in enumerate(items):
         index = input_index(name)
         if index is not None:
             codes[place] = trees.COLUMN + index
@@ -96,9 +96,8 @@ def declared(
         if own is not None:
             found[name] = own.dimension
     if missing := [name for name in dict.fromkeys(names) if name not in found]:
-        raise DeclarationError(
-            f'units: {", ".join(missing)} {"has" if len(missing) == 1 else "have"} none; give "1" for plain numbers'
-        )
+        have = "has" if len(missing) == 1 else "have"
+        raise DeclarationError(f'units: {", ".join(missing)} {have} none; give "1" for plain numbers')
     own_units = DeclaredUnits(tuple(found[name] for name in columns), found[target], most)
     _require_possible(own_units, target)
     return own_units

@@ -67,18 +67,18 @@ def room_to_measure(size: int, bases: int) -> Measured:
 
 @njit(**OPTIONS)
 def same(one: Floats, other: Floats) -> bool:
+    agrees = True
     for k in range(len(one)):
-        if abs(one[k] - other[k]) > _SAME:
-            return False
-    return True
+        agrees = agrees and abs(one[k] - other[k]) <= _SAME
+    return agrees
 
 
 @njit(**OPTIONS)
 def is_pure(unit: Floats) -> bool:
+    pure = True
     for k in range(len(unit)):
-        if abs(unit[k]) > _SAME:
-            return False
-    return True
+        pure = pure and abs(unit[k]) <= _SAME
+    return pure
 
 
 @njit(**OPTIONS)
@@ -111,10 +111,10 @@ def _settle(measured: Measured, place: int, unit: Floats, sign: float) -> bool:
     """Give a node the unit sign * unit[m], if it is open or has it."""
     own, unknowns, powers, known, _, others, _ = measured
     if unknowns[place] == _PURE:
+        agrees = True
         for k in range(len(unit)):
-            if abs(own[place, k] - sign * unit[k]) > _SAME:
-                return False
-        return True
+            agrees = agrees and abs(own[place, k] - sign * unit[k]) <= _SAME
+        return agrees
     r = unknowns[place]
     for k in range(len(unit)):
         known[r, k] = (sign * unit[k] - own[place, k]) / powers[place]
@@ -517,7 +517,7 @@ def vary(
         one = LITERAL + len(literals) - 1
         done = opened(draft, codes, values, length, coefficients, one, state, starts)
         return done and agree(draft, pool, constants, state, about)
-    fits = uniform(state) < 0.75
+    fits = uniform(state) < (0.4 if units[4] > units[5] else 0.75)
     if fits and move in (variation.REPLACE, variation.CROSS, variation.JOIN):
         measured = room_to_measure(length, columns.shape[1])
         measure(codes, literals, 0, length, columns, measured, False)
@@ -628,7 +628,7 @@ def agree(
         left_to_terms = top[place] and (is_sum or code == NEG)
         looked_at = wanted[place] and not left_to_terms and unknowns[place] == _PURE
         if looked_at and not same(own[place], required[place]):
-            kept = free and uniform(state) < 0.5
+            kept = free and uniform(state) < (0.75 if top[place] else 0.5)
             if not (kept and top[place]):
                 for k in range(bases):
                     gap[k] = required[place, k] - own[place, k]
