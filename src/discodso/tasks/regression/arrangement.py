@@ -42,9 +42,10 @@ def arrangement(expression: Any, brackets: int = 1) -> TermSum:
         brackets: what a pair of brackets costs, in tokens: 0 for machines, 1 for people.
     """
     arrange = _Arranger(brackets)
-    plain, expanded = (normal_form(expression, expand) for expand in (False, True))
-    ways = [arrange.sum(way) for way in ((plain,) if plain == expanded else (plain, expanded))]
-    return min(ways, key=lambda way: arrange.cost(way)[0])
+    found = [normal_form(expression, expand=False)]
+    if _brackets(found[0]):
+        found.append(normal_form(expression, expand=True))
+    return min((arrange.sum(way) for way in dict.fromkeys(found)), key=lambda way: arrange.cost(way)[0])
 
 
 def tokens(total: TermSum, known: dict[str, list[Item]] | None = None) -> list[Item]:

@@ -23,9 +23,9 @@ def fitted(codes, values, columns, y, weights, most_calls):
     limits = (-1e60, 1e60)
     rest = target - mean * fixed[0]
     error, calls = fitting.fit(
-        codes, values, np.zeros(1), starts, count, rest, roots, fixed, mean, limits, most_calls, 1e-9, room
+        codes, values, np.zeros(1), starts, count, (rest, roots, fixed, mean), limits, most_calls, 1e-9, room
     )
-    error = fitting.solve_terms(codes, values, np.zeros(1), starts, count, rest, roots, fixed, mean, room)
+    error = fitting.solve_terms(codes, values, np.zeros(1), starts, count, (rest, roots, fixed, mean), room)
     return error, calls, room[3][: count + 1].copy(), values
 
 

@@ -43,6 +43,12 @@ def run(search, budget):
         "sqrt(x1**2 + 3 * x2)",
         "1 / (2 * x1 + x2)",
         "x1**2 * sqrt(x2) * exp(-x1 * x2)",
+        "0.3 * x1 * sin(19.7 * x1) + x2",  # a frequency that no descent finds
+        "0.77 * x1**3.86 / x2",
+        "exp(-8 * (x1 - 1.7)**2)",
+        "log(x1 + 1) + log(x1**2 + 1)",
+        "10 / (5 + (x1 - 1)**2 + (x2 - 2)**2)",
+        "x1**5 - 3 * x1**4 * x2 + x1 * x2**2 - x2 + 0.5 * x1",
     ],
 )
 def test_laws_of_a_few_terms_are_found_with_every_seed(formula, seed):

@@ -9,7 +9,7 @@ from discodso.base.arrays import Bools, Floats, Ints, Words
 from discodso.tasks.regression._vector_math import OPTIONS
 from discodso.tasks.regression.engine import _units
 from discodso.tasks.regression.engine import _variation as variation
-from discodso.tasks.regression.engine._fitting import Fitting, fit, solve_terms
+from discodso.tasks.regression.engine._fitting import Fitting, Target, fit, solve_terms
 from discodso.tasks.regression.engine._random import below, chosen, uniform
 from discodso.tasks.regression.engine._trees import (
     CONSTANT,
@@ -29,11 +29,8 @@ ALIKE = 3  # expressions of a cell that use the same functions
 # codes and values [P * slots, T], lengths, errors and marks [P * slots], coefficients [P * slots, terms + 1],
 # counts [P]
 Archive = tuple[Ints, Floats, Ints, Floats, Words, Floats, Ints]
-# rest of the target, roots of the weights, fixed columns, offset without terms, literals, prices, nesting, most
-# constants, limits of constants, generic constants, units
-Problem = tuple[
-    Floats, Floats, Floats, float, Floats, Floats, Bools, int, tuple[float, float], Floats, _units.Units
-]
+# target, literals, prices, nesting, most constants, limits of constants, generic constants, units
+Problem = tuple[Target, Floats, Floats, Bools, int, tuple[float, float], Floats, _units.Units]
 
 
 @njit(**OPTIONS)
@@ -106,6 +103,33 @@ def insert(
 
 
 @njit(**OPTIONS)
+def only_form(archive: Archive, price: int, mark: np.uint64) -> bool:
+    """Whether no cheaper form of a function is kept; dearer ones are taken out."""
+    own, own_values, lengths, errors, marks, own_coefficients, counts = archive
+    slots = len(lengths) // len(counts)
+    for cell in range(len(counts)):
+        if cell == price:
+            continue
+        for place in range(cell * slots, cell * slots + counts[cell]):
+            if marks[place] != mark:
+                continue
+            if cell < price:
+                return False
+            for a in range(place, cell * slots + counts[cell] - 1):
+                own[a], own_values[a], lengths[a] = own[a + 1], own_values[a + 1], lengths[a + 1]
+                errors[a], marks[a], own_coefficients[a] = (
+                    errors[a + 1],
+                    marks[a + 1],
+                    own_coefficients[a + 1],
+                )
+            counts[cell] -= 1
+            last = cell * slots + counts[cell]
+            errors[last], marks[last] = np.inf, np.uint64(0)
+            break
+    return True
+
+
+@njit(**OPTIONS)
 def rate(
     draft: variation.Draft,
     problem: Problem,
@@ -121,7 +145,7 @@ def rate(
 
     Returns the calls that it took, and its error. No call: -1 for one that is not valid, -2 for a repeat.
     """
-    rest, roots, fixed, mean, literals, prices, nesting, most_constants, limits, generic, units = problem
+    data, literals, prices, nesting, most_constants, limits, generic, units = problem
     codes, values, lengths = draft
     length = lengths[0]
     if not valid(codes, length, nesting, most_constants):
@@ -142,23 +166,23 @@ def rate(
     if mark == np.uint64(0):
         return -1, np.inf
     if not with_offset:
-        rest, fixed, mean = units[9], units[10], 0.0
+        data = units[9], data[1], units[10], 0.0
         mark = (mark ^ GOLDEN) | np.uint64(1)
-    if not add_to(seen, mark) and not again:
+    new = add_to(seen, mark)
+    if not new and not again:
         return -2, np.inf
-    error, calls = fit(
-        codes, values, literals, starts, count, rest, roots, fixed, mean, limits, most_calls, 1e-3, room
-    )
+    error, calls = fit(codes, values, literals, starts, count, data, limits, most_calls, 1e-3, room)
     if calls == 0:
         return -1, np.inf
     if error < np.inf and place_for(archive, price, codes, length, error, mark) >= 0:
         if calls > 1:
             # The last step of a fit may have been refused; the coefficients are those of the values.
-            error = solve_terms(codes, values, literals, starts, count, rest, roots, fixed, mean, room)
+            error = solve_terms(codes, values, literals, starts, count, data, room)
         for t in range(count):
             if room[3][t + 1] == 0.0:  # a term that adds nothing: a longer form of another expression
                 return calls, error
-        insert(archive, price, codes, values, length, error, mark, room[3])
+        if new or only_form(archive, price, mark):
+            insert(archive, price, codes, values, length, error, mark, room[3])
     return calls, error
 
 
@@ -215,8 +239,8 @@ def evolve(
     size = archive[0].shape[1]
     draft = np.zeros(size, np.int64), np.zeros(size), np.zeros(1, np.int64)
     starts = np.zeros(MOST_TERMS, np.int64)
-    constants, units = problem[7] > 0, problem[10]
-    about = problem[4], units
+    constants, units = problem[4] > 0, problem[7]
+    about = problem[1], units
     own, own_values, lengths, _, _, coefficients, _ = archive
     codes_a, values_a, weights_a = np.empty(size, np.int64), np.empty(size), np.empty(coefficients.shape[1])
     codes_b, values_b = np.empty(size, np.int64), np.empty(size)

@@ -7,6 +7,8 @@ the coefficients can do (Kaufman's form).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -29,6 +31,17 @@ MOST_CONSTANTS = 8
 _DEPENDENT = 1e-9  # a term that keeps less than this of its length beside those before it adds nothing
 _FIRST_DAMPING, _SMALLEST_DAMPING, _LARGEST_DAMPING = 1e-3, 1e-10, 1e7
 
+_DIGIT_LOST = (
+    0.01  # of its squared length: what keeps less beside others is made orthogonal to them once more
+)
+
+# Sums may be taken in any order, so that they are vector code.
+SUMS: Any = {**OPTIONS, "fastmath": {"contract", "reassoc", "nsz"}}
+
+# What is left of the target without the fixed columns, roots of the weights [n], these orthonormal columns [k, n],
+# which take part in every fit, the first for the offset, and the offset without terms. The first is multiplied by
+# the roots.
+Target = tuple[Floats, Floats, Floats, float]
 # buffer, places, stack, work; basis [terms + 1, n], triangle, coefficients, residual, slopes, tangents, varies
 Fitting = tuple[
     tuple[Floats, Ints, Ints, Floats], Floats, Floats, Floats, Floats, Floats, Floats, Bools, Ints, Ints
@@ -53,61 +66,62 @@ def fitting_room(columns: Floats, size: int) -> Fitting:
     )
 
 
+@njit(**SUMS)
+def dot(a: Floats, b: Floats) -> float:
+    total = 0.0
+    for j in range(len(a)):
+        total += a[j] * b[j]
+    return total
+
+
+@njit(**OPTIONS)
+def _take_off(q: Floats, part: float, p: Floats) -> None:
+    for j in range(len(q)):
+        q[j] -= part * p[j]
+
+
+@njit(**OPTIONS)
+def _make_orthogonal(q: Floats, t: int, fixed: Floats, basis: Floats, triangle: Floats) -> None:
+    """Take off q[n] what the fixed columns and the terms before t explain; shares are added to column t."""
+    for s in range(len(fixed)):
+        part = dot(fixed[s], q)
+        if s == 0:
+            triangle[0, t] += part
+        _take_off(q, part, fixed[s])
+    for s in range(1, t):
+        part = dot(basis[s], q)
+        triangle[s, t] += part
+        _take_off(q, part, basis[s])
+
+
 @njit(**OPTIONS)
 def solve_terms(
-    codes: Ints,
-    values: Floats,
-    literals: Floats,
-    starts: Ints,
-    count: int,
-    rest: Floats,
-    roots: Floats,
-    fixed: Floats,
-    mean: float,
-    room: Fitting,
+    codes: Ints, values: Floats, literals: Floats, starts: Ints, count: int, data: Target, room: Fitting
 ) -> float:
-    """Sum of squares of what is left of rest[n] by the best coefficients of the terms; infinite where not finite.
+    """Sum of squares of what the best coefficients of the terms leave of the target; infinite where not finite.
 
-    rest and terms are multiplied by roots[n], those of the weights. fixed[k, n] are orthonormal columns that take
-    part in every fit, and that rest is orthogonal to; the first is the offset. The residual and the orthonormal
-    basis stay in the room; a term that adds nothing to those before has a basis of 0 and the coefficient 0.
-    coefficients[0] is the offset, which is `mean` without terms.
+    The residual and the orthonormal basis stay in the room; a term that adds nothing to those before has a basis
+    of 0 and the coefficient 0. coefficients[0] is the offset.
     """
+    rest, roots, fixed, mean = data
     trees, basis, triangle, coefficients, residual, _, _, _, _, _ = room
     n = len(rest)
     for j in range(n):
         residual[j] = rest[j]
-    total = 0.0
     for t in range(1, count + 1):
         q, start = basis[t], starts[t - 1]
         row = trees[0][forward(codes, values, literals, start, end_of(codes, start), trees)]
         for j in range(n):
             q[j] = row[j] * roots[j]
-        before = 0.0
-        for j in range(n):
-            before += q[j] * q[j]
+        before = dot(q, q)
         if not before < 1e300:
             return np.inf
         triangle[:t, t] = 0.0
-        for _ in range(2):
-            for s in range(len(fixed)):
-                p, part = fixed[s], 0.0
-                for j in range(n):
-                    part += p[j] * q[j]
-                if s == 0:
-                    triangle[0, t] += part
-                for j in range(n):
-                    q[j] -= part * p[j]
-            for s in range(1, t):
-                p, part = basis[s], 0.0
-                for j in range(n):
-                    part += p[j] * q[j]
-                triangle[s, t] += part
-                for j in range(n):
-                    q[j] -= part * p[j]
-        after = 0.0
-        for j in range(n):
-            after += q[j] * q[j]
+        _make_orthogonal(q, t, fixed, basis, triangle)
+        after = dot(q, q)
+        if after < _DIGIT_LOST * before:
+            _make_orthogonal(q, t, fixed, basis, triangle)
+            after = dot(q, q)
         after, before = np.sqrt(after), np.sqrt(before)
         if not after > _DEPENDENT * before or after < 1e-280:
             triangle[t, t] = 0.0
@@ -116,15 +130,11 @@ def solve_terms(
                 q[j] = 0.0
             continue
         triangle[t, t] = after
-        part = 0.0
         for j in range(n):
             q[j] /= after
-            part += q[j] * residual[j]
-        coefficients[t] = part
-        for j in range(n):
-            residual[j] -= part * q[j]
-    for j in range(n):
-        total += residual[j] * residual[j]
+        coefficients[t] = dot(q, residual)
+        _take_off(residual, coefficients[t], q)
+    total = dot(residual, residual)
     coefficients[count + 1 :] = 0.0
     coefficients[0] = mean
     for t in range(count, 0, -1):
@@ -195,13 +205,13 @@ def _tangents(
     literals: Floats,
     starts: Ints,
     count: int,
-    roots: Floats,
-    fixed: Floats,
+    data: Target,
     constants: int,
     room: Fitting,
 ) -> bool:
     """What each constant does to the prediction, beyond what coefficients can do; False where not finite."""
     basis, coefficients, slopes, tangents, places = room[1], room[3], room[5], room[6], room[9]
+    _, roots, fixed, _ = data
     n, k = len(roots), 0
     for t in range(count):
         start = starts[t]
@@ -213,24 +223,14 @@ def _tangents(
         _structure(codes, start, end, room)
         _backward(codes, start, end, room)
         while k < constants and start <= places[k] < end:
-            tangent, slope, size = tangents[k], slopes[places[k]], 0.0
+            tangent, slope = tangents[k], slopes[places[k]]
             for j in range(n):
                 tangent[j] = coefficients[t + 1] * slope[j] * roots[j]
             for s in range(len(fixed)):
-                q, part = fixed[s], 0.0
-                for j in range(n):
-                    part += q[j] * tangent[j]
-                for j in range(n):
-                    tangent[j] -= part * q[j]
+                _take_off(tangent, dot(fixed[s], tangent), fixed[s])
             for s in range(1, count + 1):
-                q, part = basis[s], 0.0
-                for j in range(n):
-                    part += q[j] * tangent[j]
-                for j in range(n):
-                    tangent[j] -= part * q[j]
-            for j in range(n):
-                size += tangent[j] * tangent[j]
-            if not size < 1e300:
+                _take_off(tangent, dot(basis[s], tangent), basis[s])
+            if not dot(tangent, tangent) < 1e300:
                 return False
             k += 1
     return True
@@ -243,10 +243,7 @@ def fit(
     literals: Floats,
     starts: Ints,
     count: int,
-    rest: Floats,
-    roots: Floats,
-    fixed: Floats,
-    mean: float,
+    data: Target,
     limits: tuple[float, float],
     most_calls: int,
     least_gain: float,
@@ -266,29 +263,22 @@ def fit(
                     return np.inf, 0
                 places[constants] = place
                 constants += 1
-    error = solve_terms(codes, values, literals, starts, count, rest, roots, fixed, mean, room)
+    error = solve_terms(codes, values, literals, starts, count, data, room)
     calls = 1
     if constants == 0 or not error < np.inf:
         return error, calls
-    n = len(rest)
     matrix, system = np.empty((constants, constants)), np.empty((constants, constants))
     pull, step, before = np.empty(constants), np.empty(constants), np.empty(constants)
     damping = _FIRST_DAMPING
     going, floor = True, 1e-30
     while going and calls + 2 <= most_calls and error > floor:
         calls += 1
-        if not _tangents(codes, literals, starts, count, roots, fixed, constants, room):
+        if not _tangents(codes, literals, starts, count, data, constants, room):
             break
         for i in range(constants):
-            left, part = tangents[i], 0.0
-            for j in range(n):
-                part += left[j] * residual[j]
-            pull[i] = part
+            pull[i] = dot(tangents[i], residual)
             for k in range(i + 1):
-                right, part = tangents[k], 0.0
-                for j in range(n):
-                    part += left[j] * right[j]
-                matrix[i, k] = part
+                matrix[i, k] = dot(tangents[i], tangents[k])
             before[i] = values[places[i]]
         better = False
         while calls < most_calls and damping < _LARGEST_DAMPING:
@@ -314,7 +304,7 @@ def fit(
                 going = False
                 break
             calls += 1
-            trial = solve_terms(codes, values, literals, starts, count, rest, roots, fixed, mean, room)
+            trial = solve_terms(codes, values, literals, starts, count, data, room)
             if trial < error:
                 going = trial < (1.0 - least_gain) * error
                 error, better = trial, True

@@ -73,16 +73,26 @@ def a_number(state: Words) -> float:
 
 @njit(**OPTIONS)
 def sum_with_numbers(
-    draft: Draft, codes: Ints, values: Floats, length: int, coefficients: Floats, starts: Ints
+    draft: Draft,
+    codes: Ints,
+    values: Floats,
+    length: int,
+    coefficients: Floats,
+    starts: Ints,
+    unit: float = 0.0,
 ) -> bool:
-    """Write a sum with the ratios of its coefficients as constants, where they are not 1: for use inside."""
+    """Write a sum with its coefficients as constants, where they are not 1: for use inside a function.
+
+    Without a unit these are the ratios to the first one. With one they are coefficients times it, and the offset
+    is left out: an exponential has it as a factor.
+    """
     count = terms_of(codes, length, starts)
     if count < 1 or coefficients[1] == 0.0:
         return False
     written = 0
-    lead = coefficients[1]
+    lead = coefficients[1] if unit == 0.0 else 1.0 / unit
     offset = coefficients[0] / lead
-    with_offset = abs(coefficients[0]) > 1e-10 and abs(offset) < 1e9
+    with_offset = unit == 0.0 and abs(coefficients[0]) > 1e-10 and abs(offset) < 1e9
     active = 0
     for t in range(count):
         active += coefficients[t + 1] != 0.0

@@ -22,12 +22,15 @@ from discodso.tasks.regression.engine import _evolution as evolution
 from discodso.tasks.regression.engine import _fitting as fitting
 from discodso.tasks.regression.engine import _pool as pools
 from discodso.tasks.regression.engine import _trees as trees
-from discodso.tasks.regression.engine import _units
+from discodso.tasks.regression.engine import _units, dictionaries
 from discodso.tasks.regression.engine import _variation as variation
+from discodso.tasks.regression.engine import _waves as waves
+from discodso.tasks.regression.engine._random import below
 from discodso.tasks.regression.engine._trees import (
     ADD,
     COLUMN,
     CONSTANT,
+    COS,
     DIV,
     EXP,
     INV,
@@ -37,6 +40,7 @@ from discodso.tasks.regression.engine._trees import (
     MUL,
     N2,
     NEG,
+    SIN,
     SQRT,
     SUB,
 )
@@ -52,15 +56,20 @@ _LARGEST_POWER = 8
 _EXACT = 1e-24  # errors of rounding
 _LONGER, _LEAST_LONGER = 1.25, 1000  # calls until a search that has explained all digits ends
 _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expressions, of one input; then y itself
+_EARNED = 0.5  # of y's share, goes to other views as far as the front is theirs
+_WAVES, _CYCLES, _TO_A_CYCLE = (
+    3,
+    24,
+    2.5,
+)  # of a step: spectra, each up to so many cycles; frequencies to a cycle
+_PARTS = 30  # of the pool, in which waves run and by which they are multiplied
+_DICTIONARIES = 0.01  # of the budget, for each dictionary in each view
+_HALVES = 0.01  # from a half: a power that is none
 _POOL = 60_000
 _UNIT_PRICE = 2  # of each independent unit that constants have, beyond those that they must have
 _PLAIN_WITH_UNITS = 0.5
 _PRODUCT_PARTS, _LEADING = 3, 2  # of the calls that all other views share; and how many lead
-_UNIT_SHARES = (
-    0.4,
-    0.5,
-    0.1,
-)  # of calls for laws with as few as possible, with one more, with as many as may be
+_UNIT_SHARES = (0.4, 0.5, 0.1)  # for as few units of constants as may be, one more, and as many as may be
 _GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
 _MOVES = np.array([3, 2, 2, 1.5, 1.5, 3, 2, 1, 2, 2, 1.5, 0.5, 0.5])
 
@@ -217,6 +226,7 @@ class View:
         self.seen = np.zeros(1 << 14, np.uint64)
         self.calls = 0
         self.told: dict[int, float] = {}  # error of the best of each price when it was last rewritten for y
+        self.written: dict[int, float] = {}  # error for y of what was rewritten, by the price it had here
         self.next_item = 0  # of the pool, to be rated
         self.next_late = 0  # the same for those that need a constant with a unit
 
@@ -235,6 +245,7 @@ class View:
             {
                 "calls": self.calls,
                 "told": told,
+                "written": {str(price): error for price, error in self.written.items()},
                 "next": self.next_item,
                 "late": self.next_late,
                 "size": len(self.seen),
@@ -250,6 +261,7 @@ class View:
         self.calls, self.next_item = int(state.data["calls"]), int(state.data["next"])
         self.next_late = int(state.data["late"])
         self.told = {int(price): float(error) for price, error in state.data["told"].items()}
+        self.written = {int(price): float(error) for price, error in state.data["written"].items()}
 
 
 class EquationSearch:
@@ -273,7 +285,7 @@ class EquationSearch:
         self.counts = np.zeros(4, np.int64)  # calls, repeats, invalid drafts, proposals
         self.views = self._views()
         self._start_pool(probes, inputs)
-        self.stage = 0
+        self.stage = 0  # 0 for short expressions, 1 for dictionaries, 2 for variations
         self.solved_at: int | None = None  # calls after which all digits were explained
         self.complete = 0  # price up to which all expressions were rated
 
@@ -398,10 +410,7 @@ class EquationSearch:
         """
         setting = self.setting
         return (
-            view.rest,
-            view.roots,
-            view.fixed,
-            view.mean,
+            (view.rest, view.roots, view.fixed, view.mean),
             setting.literals,
             setting.prices,
             setting.nesting,
@@ -468,12 +477,19 @@ class EquationSearch:
                 if self.stage == 0:
                     self._enumerate(min(limit, share))
                 else:
-                    self._evolve(limit)
+                    self._vary(limit)
         else:
-            self.stage = 1
-            self._evolve(limit)
+            self._vary(limit)
         self._look()
         return int(self.counts[0]) - before
+
+    def _vary(self, limit: int) -> None:
+        """Dictionaries, once, and variations."""
+        if self.stage < 2:
+            self._thin_out(limit)
+            self.stage = 2
+        if int(self.counts[0]) < limit:
+            self._evolve(limit)
 
     def _rate_pool(self, view: View, limit: int) -> bool:
         """Rate what is new in the pool; whether all of it was.
@@ -565,18 +581,82 @@ class EquationSearch:
         if self.solved_at is None and self.views[0].best < _EXACT:
             self.solved_at = int(self.counts[0])
 
+    def _thin_out(self, limit: int) -> None:
+        """Offer sums of what is left of dictionaries: monomials, and the shortest expressions."""
+        inputs, count = self.setting.columns.shape
+        found = [
+            [self._monomial(chosen) for chosen in dictionaries.monomials(inputs, degree)]
+            for degree in dictionaries.degrees(inputs)
+            if MUL in self.setting.operators
+        ]
+        found.append([self._part(item) for item in range(min(_PARTS, self.pool_count))])
+        for view in self.views:
+            for listed in found:
+                terms = self._of_its_unit(view, listed)
+                room = limit - int(self.counts[0])
+                small = len(terms) + trees.MOST_TERMS <= min(room, _DICTIONARIES * self.setting.budget)
+                if terms and small and 2 * len(terms) <= count and not view.products:
+                    self._thin_out_one(view, terms, limit)
+        self._rewrite(limit)
+
+    def _thin_out_one(self, view: View, terms: list[list[int]], limit: int) -> None:
+        table = np.array([self._values(codes) for codes in terms]) * view.roots
+        kept = np.flatnonzero(np.isfinite(table).all(axis=1) & (np.abs(table).max(axis=1) < 1e100))
+        if not len(kept):
+            return
+        table = table[kept]
+        rest, _, fixed, _ = self._target(view)
+        table = table - (table @ fixed.T) @ fixed
+        for left in dictionaries.eliminated(table, rest):
+            self.counts[0] += 1
+            view.calls += 1
+            if len(left) > trees.MOST_TERMS:
+                continue
+            codes = [ADD] * (len(left) - 1) + [code for place in left for code in terms[kept[place]]]
+            draft = self._draft()
+            if len(codes) <= len(draft[0]):
+                draft[0][: len(codes)], draft[2][0] = codes, len(codes)
+                self._rate(draft, limit, 1, view)
+
+    def _target(self, view: View) -> fitting.Target:
+        """What a view fits, without an offset where that would be a constant with a unit."""
+        if view.unit is not None and view.unit.any():
+            return view.whole, view.roots, np.zeros((0, len(view.whole))), 0.0
+        return view.rest, view.roots, view.fixed, view.mean
+
+    def _of_its_unit(self, view: View, terms: list[list[int]]) -> list[list[int]]:
+        """Terms that may stand in a sum without constants that have units."""
+        units = self.setting.units
+        if units is None:
+            return terms
+        problem, starts, found = self.problem(view), np.zeros(1, np.int64), []
+        for codes in terms:
+            own = np.array(codes, np.int64)
+            rank, _ = _units.agreement(own, problem[1], len(own), starts, 1, problem[-1])
+            if 0 <= rank <= self._least(view, units) and CONSTANT not in codes:
+                found.append(codes)
+        return found
+
+    def _monomial(self, chosen: Sequence[int]) -> list[int]:
+        """A product of inputs, with squares where there are any."""
+        codes: list[int] = []
+        for i in dict.fromkeys(chosen):
+            power = chosen.count(i)
+            while power:
+                square = power > 1 and N2 in self.setting.operators
+                codes = [*([MUL] if codes else []), *([N2] if square else []), COLUMN + i, *codes]
+                power -= 1 + square
+        return codes
+
     def _evolve(self, limit: int) -> None:
         calls = int(self.counts[0])
         others = len(self.views) - 1
         # What is left of a large step is for rewriting; a small one is for the plain view alone.
         small = limit - calls < _SMALL_STEP
         last = limit if small else limit - 100
-        plain = _PLAIN if self.setting.units is None else _PLAIN_WITH_UNITS
-        own = 1.0 if small or not others else plain
         room = last - calls
-        shares = self._shares()
-        for place, view in enumerate(self.views[:1] if small else self.views):
-            share = own if place == 0 else (1.0 - own) / shares[place - 1]
+        shares = [1.0] if small or not others else self._shares()
+        for view, share in zip(self.views, shares, strict=False):
             before = int(self.counts[0])
             allowed = before + int(share * room)
             self._make_room(view, int(share * room) + 64)
@@ -601,18 +681,94 @@ class EquationSearch:
                 )
             view.calls += int(self.counts[0]) - before
         self._rewrite(limit)
+        if not small and self.setting.most_constants > 1 and {SIN, COS} <= set(self.setting.operators):
+            for _ in range(_WAVES):
+                self._add_wave(limit)
+
+    def _add_wave(self, limit: int) -> None:
+        """Offer the best of a price, or nothing, plus a wave of a short expression, perhaps times another.
+
+        Its frequency is where the spectrum of what is left is highest. Each frequency that is tried is a call.
+        """
+        view, random = self.views[0], self.random
+        tried = min(int(_CYCLES * _TO_A_CYCLE), len(view.rest) // 2)
+        if int(self.counts[0]) + tried + 20 > limit:
+            return
+        filled = np.flatnonzero(view.archive[6])
+        place = int(filled[below(random, len(filled))]) * _SLOTS if len(filled) and below(random, 3) else -1
+        inputs, parts = len(self.setting.columns), min(_PARTS, self.pool_count)
+        inner = self._part(below(random, inputs if below(random, 2) else parts))
+        factor = self._part(below(random, parts)) if below(random, 2) else None
+        draft, starts, residual = self._draft(), np.zeros(trees.MOST_TERMS, np.int64), self._target(view)[0]
+        mother, values = np.zeros(0, np.int64), np.zeros(0)
+        if place >= 0:
+            length = int(view.archive[2][place])
+            mother, values = view.archive[0][place, :length].copy(), view.archive[1][place, :length].copy()
+            count = trees.terms_of(mother, length, starts)
+            literals, data = self.setting.literals, self._target(view)
+            fitting.solve_terms(mother, values, literals, starts, count, data, self.room)
+            residual = self.room[4].copy()
+        self.counts[0] += tried + (place >= 0)
+        view.calls += tried + (place >= 0)
+        argument = self._values(inner)
+        size = np.ones(len(residual)) if factor is None else self._values(factor)
+        spread = float(np.ptp(argument))
+        if not (0 < spread < 1e150 and np.isfinite(residual).all() and np.abs(size).max() < 1e150):
+            return
+        step = 2 * math.pi / (_TO_A_CYCLE * spread)
+        frequency, phase = waves.best_wave(residual, view.roots, size, argument, step, tried)
+        if frequency == 0.0:
+            return
+        wave = [MUL, *factor, SIN] if factor is not None else [SIN]
+        numbers = [math.nan] * len(wave)
+        if abs(math.sin(phase)) > 0.02:
+            wave, numbers = [*wave, ADD, CONSTANT], [*numbers, math.nan, phase]
+        wave, numbers = (
+            [*wave, MUL, CONSTANT, *inner],
+            [*numbers, math.nan, frequency, *[math.nan] * len(inner)],
+        )
+        if len(mother):
+            wave, numbers = [ADD, *wave], [math.nan, *numbers]
+        length = len(wave) + len(mother)
+        if length <= len(draft[0]):
+            draft[0][:length], draft[1][:length] = [*wave, *mother], [*numbers, *values]
+            draft[2][0] = length
+            self._rate(draft, limit, 16)
+
+    def _part(self, item: int) -> list[int]:
+        codes: list[int] = self.pool[0][item, : self.pool[1][item]].tolist()
+        return codes
+
+    def _values(self, codes: list[int]) -> Floats:
+        """Of an expression without constants, on the rows."""
+        own = np.array(codes, np.int64)
+        with np.errstate(all="ignore"):
+            row = trees.forward(own, np.zeros(len(own)), self.setting.literals, 0, len(own), self.room[0])
+        found: Floats = self.room[0][0][row].copy()
+        return found
 
     def _shares(self) -> list[float]:
-        """What the calls of the views other than that of y itself are divided by: each one's share of them.
+        """Of the calls, for each view: more for one that has found a part of the front of y.
 
-        With units half of them goes to those that explain most.
+        With units half of what is not y's goes to those that explain most.
         """
-        views = self.views[1:]
-        if self.setting.units is None:
-            return [len(views) for _ in views]
-        parts = [_PRODUCT_PARTS if view.products else 1 for view in views]
-        best = sorted(range(len(views)), key=lambda place: views[place].best)[:_LEADING]
-        return [2.0 / (part / sum(parts) + (place in best) / len(best)) for place, part in enumerate(parts)]
+        if self.setting.units is not None:
+            views = self.views[1:]
+            parts = [_PRODUCT_PARTS if view.products else 1 for view in views]
+            best = sorted(range(len(views)), key=lambda place: views[place].best)[:_LEADING]
+            half = 0.5 * (1.0 - _PLAIN_WITH_UNITS)
+            own = [
+                half * (part / sum(parts) + (place in best) / len(best)) for place, part in enumerate(parts)
+            ]
+            return [1.0 - sum(own), *own]
+        errors, counts = self.views[0].archive[3], self.views[0].archive[6]
+        front: set[float] = set()
+        for price in np.flatnonzero(counts).tolist():
+            if errors[price * _SLOTS] < min(front, default=math.inf):
+                front.add(float(errors[price * _SLOTS]))
+        own = [len(front.intersection(view.written.values())) / len(front) for view in self.views[1:]]
+        shares = [(1.0 - _PLAIN) / len(own) + _EARNED * part for part in own]
+        return [1.0 - sum(shares), *shares]
 
     # ---------------------------------------------------------------------------------- from views to y
 
@@ -634,16 +790,18 @@ class EquationSearch:
                 view.told[price] = float(errors[place])
                 if view is self.views[0] and CONSTANT not in codes[place, : lengths[place]]:
                     continue
-                self._offer(
+                error = self._offer(
                     view, codes[place], values[place], int(lengths[place]), coefficients[place], limit
                 )
+                if error < math.inf:
+                    view.written[price] = error
 
     def _offer(
         self, view: View, codes: Ints, values: Floats, length: int, coefficients: Floats, limit: int
-    ) -> None:
+    ) -> float:
+        """Rate what a view has found, written for y; returns its error."""
         if view.products:
-            self._offer_product(view, codes[:length], values[:length], coefficients, limit)
-            return
+            return self._offer_product(view, codes[:length], values[:length], coefficients, limit)
         draft = self._draft()
         starts = np.zeros(trees.MOST_TERMS, np.int64)
         if view.code or view.factor:
@@ -653,18 +811,19 @@ class EquationSearch:
                     variation.put(draft, code, math.nan)
             for code in view.code:
                 variation.put(draft, code, math.nan)
-            done = variation.sum_with_numbers(draft, codes, values, length, coefficients, starts)
+            unit = view.scale if view.code and view.code[-1] == EXP else 0.0
+            done = variation.sum_with_numbers(draft, codes, values, length, coefficients, starts, unit)
         else:
             done = variation.copy(draft, codes, values, 0, length)
-        if done:
-            self._rate(draft, limit, 40)
+        return self._rate(draft, limit, 40) if done else math.inf
 
     def _draft(self) -> variation.Draft:
         longest = self.setting.longest
         return np.zeros(longest, np.int64), np.zeros(longest), np.zeros(1, np.int64)
 
-    def _rate(self, draft: variation.Draft, limit: int, most_calls: int) -> float:
-        view = self.views[0]
+    def _rate(self, draft: variation.Draft, limit: int, most_calls: int, view: View | None = None) -> float:
+        """Rate an expression for a view, that of y itself if none is given; returns its error."""
+        view = view or self.views[0]
         self._make_room(view, 1)
         starts = np.zeros(trees.MOST_TERMS, np.int64)
         allowed = min(most_calls, limit - int(self.counts[0]))
@@ -681,7 +840,7 @@ class EquationSearch:
 
     def _offer_product(
         self, view: View, codes: Ints, values: Floats, coefficients: Floats, limit: int
-    ) -> None:
+    ) -> float:
         """Offer what a view of products has found, c x1^p1 ... xd^pd g1^q1 exp(q2 g2) ..., with rounded powers."""
         setting = self.setting
         starts = np.zeros(trees.MOST_TERMS, np.int64)
@@ -701,23 +860,48 @@ class EquationSearch:
             if codes[start] == LOG_SIZE:
                 power = _rounded(power)
                 if not abs(power) <= _LARGEST_POWER:
-                    return
+                    return math.inf
                 powers.append((part[0][1:], part[1][1:], power))
             else:
                 inside.append((*part, power))
             target = target - power * column
         logs = [np.log(np.abs(setting.columns[i][used])) for i in view.inputs]
-        exponents = [_rounded(p) for p in _exponents(logs, target, view.roots[used])]
+        exponents = _exponents(logs, target, view.roots[used]).tolist()
         if not all(abs(p) <= _LARGEST_POWER for p in exponents):
-            return
-        powers += [([COLUMN + i], [math.nan], p) for i, p in zip(view.inputs, exponents, strict=True)]
+            return math.inf
+        halves = [
+            ([COLUMN + i], [math.nan], _rounded(p)) for i, p in zip(view.inputs, exponents, strict=True)
+        ]
+        error = self._rate_product([*powers, *halves], inside, limit)
+        odd = [
+            abs(p - _rounded(p)) > _HALVES and setting.columns[i].min() > 0
+            for i, p in zip(view.inputs, exponents, strict=True)
+        ]
+        if any(odd) and LOG in setting.operators:
+            kept = [part for part, free in zip(halves, odd, strict=True) if not free]
+            inside += [
+                ([LOG, COLUMN + i], [math.nan] * 2, p)
+                for i, p, free in zip(view.inputs, exponents, odd, strict=True)
+                if free
+            ]
+            error = min(error, self._rate_product([*powers, *kept], inside, limit))
+        return error
+
+    def _rate_product(
+        self,
+        powers: list[tuple[list[int], list[float], float]],
+        inside: list[tuple[list[int], list[float], float]],
+        limit: int,
+    ) -> float:
+        """Rate a product of powers and of exp(p1 g1 + p2 g2 + ...)."""
+        setting = self.setting
         written = _product(powers, setting.operators)
         if written is None:
-            return
+            return math.inf
         tokens, numbers = written
         if inside:
             if EXP not in setting.operators or not setting.most_constants:
-                return
+                return math.inf
             more: Part = [EXP], [math.nan]
             for place, (own, own_values, power) in enumerate(inside):
                 lead = [ADD] if place < len(inside) - 1 else []
@@ -725,10 +909,10 @@ class EquationSearch:
                 more[1].extend([*[math.nan] * len(lead), math.nan, power, *own_values])
             tokens, numbers = _times([(tokens, numbers), more]) if tokens else more
         if not tokens or len(tokens) > setting.longest:
-            return
+            return math.inf
         draft = self._draft()
         draft[0][: len(tokens)], draft[1][: len(tokens)], draft[2][0] = tokens, numbers, len(tokens)
-        self._rate(draft, limit, 40)
+        return self._rate(draft, limit, 40)
 
     # ------------------------------------------------------------------------------------------- results
 
@@ -915,7 +1099,7 @@ def make_setting(
         nesting,
         min(most, 6) if constant else 0,
         (max(low, -1e60), min(high, 1e60)),
-        min(description.max_length + 8, LARGEST),
+        min(2 * description.max_length, LARGEST),
         settings.budget,
         units,
     )
