@@ -86,6 +86,8 @@ def declared(
     if not units and not in_names:
         return None
     names = (*columns, target)
+    if target in columns:
+        raise DeclarationError(f"units: input and target are both called {target!r}; rename one of them")
     for name in units:
         if name not in names:
             hint = did_you_mean(name, names)

@@ -37,7 +37,7 @@ def ranks(search, view):
             with_offset = bool(coefficients[at, 0] != 0.0)
             problem = search.problem(view, offset=with_offset)
             terms = trees.terms_of(own, len(own), starts)
-            rank, offset = _units.agreement(own, problem[4], len(own), starts, terms, problem[-1])
+            rank, offset = _units.agreement(own, problem[1], len(own), starts, terms, problem[-1])
             assert rank >= 0
             assert offset or not with_offset
             found.append(rank)
@@ -101,12 +101,12 @@ def test_what_is_made_to_agree_agrees():
         wrapped = [trees.SIN] if rng.random() < 0.3 else []
         codes = np.concatenate(([lead], wrapped, *parts))
         draft[0][: len(codes)], draft[2][0] = codes, len(codes)
-        if not _units.agree(draft, pool, False, search.random, (problem[4], problem[-1])):
+        if not _units.agree(draft, pool, False, search.random, (problem[1], problem[-1])):
             continue
         length = int(draft[2][0])
         count = trees.terms_of(draft[0], length, starts)
         if count > 0:
-            rank, _ = _units.agreement(draft[0], problem[4], length, starts, count, problem[-1])
+            rank, _ = _units.agreement(draft[0], problem[1], length, starts, count, problem[-1])
             assert rank == 0
             made += 1
     assert made > 500
