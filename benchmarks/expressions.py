@@ -30,7 +30,7 @@ COUNT, MEAN_LENGTH = 1000, 15
 
 def random_expressions() -> tuple[Program, DesignBatch]:
     """1000 expressions whose mean length is 15, from a larger random sample."""
-    space = RegressionSpace(min_length=4, max_length=32, trigonometry=False).build(2)
+    space = RegressionSpace(min_length=4, max_length=32, nesting={}).build(2)
     drawn = sample(space, UniformStepper(space), 8 * COUNT, np.random.default_rng(0)).designs
     chosen: list[int] = []
     total = 0

@@ -31,6 +31,7 @@ from typing import Any
 
 from discodso.base.files import write_atomically
 from discodso.base.statistics import bootstrap_interval
+from discodso.base.text_tables import markdown as markdown
 
 RESULTS = Path(__file__).parent / "results"
 sys.path.append(str(Path(__file__).parent.parent / "examples"))  # some tasks are there
@@ -222,12 +223,6 @@ def main(benchmark: Benchmark, question: str | None, arguments: Sequence[str] | 
 
 
 # ---------------------------------------------------------------------------------------- tables
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of a table."""
-    first, *rest = ("|" + "".join(f" {cell} |" if cell else " |" for cell in row) for row in (head, *rows))
-    return [first, "|---" * len(head) + "|", *rest]
 
 
 def grid(

@@ -55,7 +55,7 @@ def compiled_and_peer() -> dict[str, float]:
     best = {"default": 0.0, "pyoperon": 0.0}
     for turn in range(4):
         started = time.process_time()
-        model = DisCoRegressor(budget=MANY, random_state=turn, library=names).fit(X, y)
+        model = DisCoRegressor(budget=MANY, random_state=turn, operators=names).fit(X, y)
         found = {"default": model.calls_ / (time.process_time() - started)}
         started = time.process_time()
         peers.operon(X, y, peer, turn, MANY)

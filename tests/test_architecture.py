@@ -19,7 +19,7 @@ FILES = {
     if path.parent != SOURCE or path.stem == "testing"
 }
 # Bound by name when they are first used, as ARCHITECTURE.md says: kinds and figures.
-BY_NAME = {("space.design", "report.trees"), ("run.result", "report.figures")}
+BY_NAME = {("space.design", "report.trees"), ("run.result", "report.figures"), ("run.kinds", "tasks")}
 # Test files that are about several modules; all others are named like the module or the folder that they test.
 TESTS = Path(__file__).parent
 CROSS_CUTTING = {

@@ -8,9 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
+import pytest
 from command import COMMAND, ORDINARY_INTERRUPT, error_of, invoked, run
+
+from discodso.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 
@@ -166,3 +170,35 @@ def test_ctrl_c_prints_the_best_so_far_and_exits_with_130():
     assert "interrupted by the user" in out
     assert "Traceback" not in err
     assert time.monotonic() - started < 20  # a second on an idle machine; this only guards against hanging
+
+
+def test_operators_with_costs_on_the_command_line(tmp_path, capsys):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b,y\n" + "".join(f"{a},{b},{a * b + 1}\n" for a in range(1, 6) for b in range(2, 6)))
+    words = ["fit", str(path), "--target", "y", "--budget", "300", "--json", "--operators", "add,mul=7,const"]
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 0
+    front = json.loads(capsys.readouterr().out)["front"]
+    chosen = next(row for row in front if row["chosen"])
+    assert (chosen["expression"], chosen["complexity"]) == ("a * b + 1", 11)
+    with pytest.raises(SystemExit):
+        main([*words[:-1], "add,mul=x"])
+    assert "the cost of 'mul' must be an integer from 1 to 40, got 'x'" in capsys.readouterr().err
+
+
+def test_rules_of_nesting_on_the_command_line(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,y\n" + "".join(f"{a},{a * a + 1}\n" for a in range(1, 9)))
+    for place, (words, wanted) in enumerate(
+        [
+            (["sin:sin,cos", "exp:exp"], {"sin": ["sin", "cos"], "exp": ["exp"]}),
+            (["none"], {}),
+            ([], None),
+        ]
+    ):
+        out, more = tmp_path / str(place), [part for word in words for part in ("--nesting", word)]
+        with pytest.raises(SystemExit) as ended:
+            main(["fit", str(path), "--target", "y", "--budget", "100", "--json", "--out", str(out), *more])
+        assert ended.value.code == 0
+        assert tomllib.loads((out / "settings.toml").read_text())["task"].get("nesting") == wanted

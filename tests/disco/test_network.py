@@ -24,7 +24,7 @@ from discodso import (
     Space,
     Token,
 )
-from discodso.disco.emission import Places
+from discodso.disco.emission import Asked, Places
 from discodso.disco.network import Policy
 from discodso.disco.sampling import sample
 from discodso.space.replay import replay
@@ -236,7 +236,8 @@ def test_each_parametrised_token_has_parameters_of_its_own():
     assert torch.all(scale == 0.5)
     half = np.full(2, 0.5)
     at = Places(np.array([0, 1]), 0)
-    drawn = stepper.draw(emission, np.array([0, 0]), at, np.zeros((2, 1)), half * 0, half * 2, half)
+    asked = Asked(np.array([0, 0]), at, np.zeros((2, 1)), half * 0, half * 2, half)
+    drawn = stepper.draw(emission, asked)
     assert drawn[0] != drawn[1]
 
 

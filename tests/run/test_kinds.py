@@ -12,13 +12,12 @@ import pytest
 from killing import comparable
 from typer.main import get_command
 
-from discodso import FixedSequence, SettingsError, Space, Task, Token, resume
+from discodso import FixedSequence, SettingsError, Space, Task, Token, resume, tasks
 from discodso.base.options import check_options, declared, option
 from discodso.base.toml_text import to_toml
 from discodso.cli.main import app
 from discodso.cli.templates import template
 from discodso.report.folders import read_run
-from discodso.run import kinds
 from discodso.run.kinds import Kind, kind_named, kind_names
 from discodso.run.plan import Limits, Plan
 from discodso.run.python_tasks import PythonOptions, prepared
@@ -37,14 +36,19 @@ OPTIONS = {
             table="a.csv",
             target="y",
             ignore=("id", "day"),
-            library=("add", "const"),
+            operators=("add", "const"),
             max_length=9,
             const_range=(-1.5, 2.0),
             max_constants=3,
             need_input=True,
-            metric="mae",
+            loss="mae",
             selection="validation",
         ),
+        RegressionOptions(
+            table="a.csv", target="y", operators={"add": 1, "sin": 4, "2.5": 2}, nesting={}, n_jobs=2
+        ),
+        RegressionOptions(table="a.csv", target="y", template="f(t) * exp(-k*t)"),
+        RegressionOptions(table="a.csv", target="y", nesting={"sin": ("sin", "cos"), "exp": ()}),
     ],
     "policy": [
         PolicyOptions(environment="CartPole-v1"),
@@ -177,7 +181,7 @@ def test_a_new_kind_is_a_record_and_a_line(tmp_path, monkeypatch):
     module = ModuleType("kind_of_a_sum")
     module.KIND = Kind(SumOptions, prepare_sum, lambda task, ending: f"A sum of {task['goal']}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(kinds._MODULES, "sum", module.__name__)
+    monkeypatch.setitem(tasks.KINDS, "sum", module.__name__)
     text = (
         '[task]\nkind = "sum"\ngoal = 0.9\n[run]\nbudget = 300\n[method]\nkind = "random"\nbatch_size = 30\n'
     )

@@ -18,7 +18,7 @@ def to_toml(settings: Mapping[str, Any]) -> str:
 def _table(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
     plain = {k: v for k, v in table.items() if v is not None and not isinstance(v, Mapping)}
     lines = [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]
-    if path and lines:
+    if path and (lines or not table):
         lines = ["", f"[{'.'.join(_key(part) for part in path)}]", *lines]
     for key, value in table.items():
         if isinstance(value, Mapping):

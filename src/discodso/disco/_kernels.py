@@ -3,15 +3,75 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints, Singles
+from discodso.space.tokens import Coordinates
 
 _ROOT_HALF, _HALF_LOG_2PI = math.sqrt(0.5), 0.5 * math.log(2 * math.pi)
 _LEAST_LOG, _MOST_LOG = math.log(np.finfo(np.float64).tiny), math.log(np.finfo(np.float64).max)
-_FAR = -25.0  # where the asymptotic series of the Mills ratio has all digits that count
+_MILLS_FROM = -25.0  # where the asymptotic series of the Mills ratio has all digits that count
+FAR = 1e8  # stands for infinity in standardised bounds; exp(-FAR**2 / 2) is 0 in float64
+# Where the closed forms cancel, integrals are taken by quadrature: below this product of width and steepness, and
+# beyond this many scales from the mean.
+NARROW, TAIL = 2.0, 3.0
+
+
+class Layout(NamedTuple):
+    """What a `ValueHead` knows of the values of K tokens, at most V of each and P in all.
+
+    Attributes:
+        columns, numbers, features: int[K, V], which of the P values it is, which of the numbers, and where it
+            stands in what is seen of values; -1 for none.
+        first: int[P], first logit of a value with options.
+        options: int[K, V], how many it has, 0 for a number.
+        integer: bool[K, V].
+        coordinates: of numbers.
+        limit: of coordinates that are seen.
+    """
+
+    columns: Ints
+    numbers: Ints
+    features: Ints
+    first: Ints
+    options: Ints
+    integer: Bools
+    coordinates: Coordinates
+    limit: float
+
+
+class Allowed(NamedTuple):
+    """Where the next values of B prefixes may lie.
+
+    Attributes:
+        low, high: float[B, K, V], in the units of the values.
+        barred, barred_at: bool[C, B, n], options that may not be taken, and which of them each column has, or -1.
+    """
+
+    low: Floats
+    high: Floats
+    barred: Bools
+    barred_at: Ints
+
+
+class Normals(NamedTuple):
+    """From the outputs of a network to means and scales.
+
+    Attributes:
+        shift, unit: mean of an output 0, and unit of means.
+        scale, least, most: scale of an output 0, and limits of scales.
+        log_scales: where log scales begin among the outputs, 0 if they are not learned.
+    """
+
+    shift: float
+    unit: float
+    scale: float
+    least: float
+    most: float
+    log_scales: int
 
 
 @njit(cache=True)
@@ -20,22 +80,9 @@ def draw_values(
     weight: Singles,
     chosen: Ints,
     uniform: Floats,
-    low: Floats,
-    high: Floats,
-    barred: Bools,
-    barred_at: Ints,
-    column_of: Ints,
-    feature: Ints,
-    number: Ints,
-    first: Ints,
-    options: Ints,
-    integer: Bools,
-    log: Bools,
-    offset: Floats,
-    width: Floats,
-    limit: float,
-    normal: tuple[float, float, float, float, float],
-    log_scales: int,
+    allowed: Allowed,
+    layout: Layout,
+    normals: Normals,
     values: Floats,
 ) -> None:
     """Fill values[B, V], which must be NaN, for the chosen tokens int[B].
@@ -44,29 +91,22 @@ def draw_values(
         phi: float32[B, O].
         weight: float32[O, F], how phi depends on what is seen of values.
         uniform: float[V, B].
-        low, high: float[B, K, V], bounds in the units of the values.
-        barred, barred_at: bool[C, B, n], options that may not be taken, and which of them each column has, or -1.
-        column_of, feature, number, options, integer, log, offset, width: [K, V], see `Library` and `ValueHead`.
-        limit: of coordinates that are seen.
-        first: int[P], first logit of a column.
-        normal: mean of a raw 0, unit of means, scale of a raw 0, and limits of scales.
-        log_scales: where log scales begin in phi, or 0 if they are not learned.
     """
-    shift, unit, scale_of_0, least, most = normal
-    slots = values.shape[1]
-    place, amount, share = np.empty(slots, np.int64), np.empty(slots), np.empty(options.max() + 1)
+    log, offset, width = layout.coordinates
+    slots, limit = values.shape[1], layout.limit
+    place, amount, share = np.empty(slots, np.int64), np.empty(slots), np.empty(layout.options.max() + 1)
     for i in range(chosen.shape[0]):
         token, seen = chosen[i], 0
         for j in range(slots):
-            column = column_of[token, j]
+            column = layout.columns[token, j]
             if column < 0:
                 continue
-            at, u, count = feature[token, j], uniform[j, i], options[token, j]
+            at, u, count = layout.features[token, j], uniform[j, i], layout.options[token, j]
             if count > 0:
-                own, start, top = barred_at[column], first[column], -np.inf
+                own, start, top = allowed.barred_at[column], layout.first[column], -np.inf
                 for k in range(count):
                     logit = _raw(phi[i], weight, start + k, place, amount, seen)
-                    share[k] = -np.inf if own >= 0 and barred[own, i, k] else logit
+                    share[k] = -np.inf if own >= 0 and allowed.barred[own, i, k] else logit
                     top = max(top, share[k])
                 total = 0.0
                 for k in range(count):
@@ -82,24 +122,26 @@ def draw_values(
                 values[i, j] = option
                 place[seen], amount[seen] = at + option, 1.0
             else:
-                o = number[token, j]
-                mean = shift + unit * _raw(phi[i], weight, o, place, amount, seen)
-                scale = scale_of_0
-                if log_scales:
-                    raw = _raw(phi[i], weight, log_scales + o, place, amount, seen)
-                    scale = min(max(scale * math.exp(min(max(raw, -20.0), 20.0)), least), most)
-                below, above = low[i, token, j], high[i, token, j]
-                half = 0.5 if integer[token, j] else 0.0
+                o = layout.numbers[token, j]
+                mean = normals.shift + normals.unit * _raw(phi[i], weight, o, place, amount, seen)
+                scale = normals.scale
+                if normals.log_scales:
+                    raw = _raw(phi[i], weight, normals.log_scales + o, place, amount, seen)
+                    scale = min(
+                        max(scale * math.exp(min(max(raw, -20.0), 20.0)), normals.least), normals.most
+                    )
+                below, above = allowed.low[i, token, j], allowed.high[i, token, j]
+                half = 0.5 if layout.integer[token, j] else 0.0
                 is_log, zero, one = log[token, j], offset[token, j], width[token, j]
                 z_low, z_high = _to_z(below - half, is_log, zero, one), _to_z(above + half, is_log, zero, one)
                 z = _truncated_normal(mean, scale, z_low, z_high, u)
                 value = z * one + zero
                 if is_log:
                     value = math.exp(min(max(value, _LEAST_LOG), _MOST_LOG))
-                if integer[token, j]:
+                if layout.integer[token, j]:
                     value = np.round(value)
                 value = min(max(value, below), above)
-                if integer[token, j]:
+                if layout.integer[token, j]:
                     z = _to_z(value, is_log, zero, one)
                 values[i, j] = value
                 place[seen], amount[seen] = at, min(max(z, -limit), limit)
@@ -128,9 +170,6 @@ def score_normals(
     scale: Floats,
     low: Floats,
     high: Floats,
-    narrow: float,
-    tail: float,
-    far: float,
     found: Floats,
     slopes: Floats,
     left: Bools,
@@ -139,9 +178,9 @@ def score_normals(
     scale into slopes[2, 2, N]. Where closed forms cancel (see `distributions`) it marks left[N] and writes 0."""
     for n in range(z.shape[0]):
         s = scale[n]
-        a, b = min(max((low[n] - mean[n]) / s, -far), far), min(max((high[n] - mean[n]) / s, -far), far)
+        a, b = min(max((low[n] - mean[n]) / s, -FAR), FAR), min(max((high[n] - mean[n]) / s, -FAR), FAR)
         nearest = min(max(a, 0.0), b)
-        left[n] = not ((b - a) * max(abs(0.5 * (a + b)), 1.0) >= narrow and abs(nearest) <= tail)
+        left[n] = not ((b - a) * max(abs(0.5 * (a + b)), 1.0) >= NARROW and abs(nearest) <= TAIL)
         if left[n]:
             found[:, n] = 0.0
             slopes[:, :, n] = 0.0
@@ -188,7 +227,7 @@ def _truncated_normal(mean: float, scale: float, low: float, high: float, unifor
     if mirrored:
         a, b, u = -b, -a, 1 - u
     u = min(max(u, 2.0**-54), 1 - 2.0**-53)
-    if b > _FAR:
+    if b > _MILLS_FROM:
         below, above = math.erfc(-a * _ROOT_HALF), math.erfc(-b * _ROOT_HALF)
         x = _normal_quantile(min(0.5 * (below + u * (above - below)), 1 - 2.0**-53))
         z = mean - scale * x if mirrored else mean + scale * x

@@ -17,13 +17,10 @@ from torch import Tensor
 
 from discodso.base.arrays import Floats
 from discodso.disco import _kernels
+from discodso.disco._kernels import FAR, NARROW, TAIL
 from discodso.disco.truncated import draw_truncated, open_interval
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
-_FAR = 1e8  # stands for infinity in standardised bounds; exp(-_FAR**2 / 2) is 0 in float64
-# Where the closed forms cancel, integrals are taken by quadrature: below this product of width and steepness, and
-# beyond this many scales from the mean.
-_NARROW, _TAIL = 2.0, 3.0
 _NODES, _WEIGHTS = (torch.from_numpy(x) for x in np.polynomial.legendre.leggauss(16))
 _TAIL_NODES, _TAIL_WEIGHTS = (torch.from_numpy(x) for x in np.polynomial.legendre.leggauss(48))
 _TAIL_REACH = 40.0  # e^-40 of the mass is left out
@@ -51,7 +48,7 @@ class TruncatedNormal:
         a, b = _standardise(mean, scale, low, high)
         scale = torch.broadcast_to(scale, a.shape)
         narrow = _is_narrow(a, b)
-        tail = (_nearest_to_zero(a, b).abs() > _TAIL) & ~narrow
+        tail = (_nearest_to_zero(a, b).abs() > TAIL) & ~narrow
         result = torch.empty_like(a)
         for where, entropy in (
             (narrow, _entropy_narrow),
@@ -92,7 +89,7 @@ class _Scored(torch.autograd.Function):
         count = len(z)
         found, slopes, left = np.empty((2, count)), np.empty((2, 2, count)), np.empty(count, np.bool_)
         at, m, s, a, b = (x.contiguous().numpy() for x in (z, mean, scale, low, high))
-        _kernels.score_normals(at, m, s, a, b, _NARROW, _TAIL, _FAR, found, slopes, left)
+        _kernels.score_normals(at, m, s, a, b, found, slopes, left)
         ctx.save_for_backward(torch.from_numpy(slopes))
         marked = torch.from_numpy(left)
         ctx.mark_non_differentiable(marked)
@@ -158,7 +155,7 @@ def mean_of_truncated(mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) ->
 def _standardise(mean: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
     # An infinite end is made finite before it meets the scale, whose gradient would else be 0 * inf.
     a, b = ((end.clamp(-1e150, 1e150) - mean) / scale for end in (low, high))
-    a, b = a.clamp(-_FAR, _FAR), b.clamp(-_FAR, _FAR)
+    a, b = a.clamp(-FAR, FAR), b.clamp(-FAR, FAR)
     return a + torch.zeros_like(b), b + torch.zeros_like(a)
 
 
@@ -170,7 +167,7 @@ def _nearest_to_zero(a: Tensor, b: Tensor) -> Tensor:
 
 def _is_narrow(a: Tensor, b: Tensor) -> Tensor:
     with torch.no_grad():
-        return (b - a) * (0.5 * (a + b)).abs().clamp(min=1.0) < _NARROW
+        return (b - a) * (0.5 * (a + b)).abs().clamp(min=1.0) < NARROW
 
 
 class _LogMass(torch.autograd.Function):
@@ -251,7 +248,7 @@ def _entropy_wide(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _entropy_tail(a: Tensor, b: Tensor) -> Tensor:
-    """For scale 1, all of [a, b] on one side of the mean and at least _TAIL away from it.
+    """For scale 1, all of [a, b] on one side of the mean and at least TAIL away from it.
 
     With c the nearer end and s = c (x - c), the density is proportional to exp(-s - s^2 / (2 c^2)): almost an
     exponential distribution, whatever c is.

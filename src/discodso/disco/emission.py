@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from discodso.base.arrays import Ints, Singles
+from discodso.base.arrays import Floats, Ints, Singles
 
 
 @dataclass(frozen=True)
@@ -28,3 +28,22 @@ class Places(NamedTuple):
 
     tokens: Ints
     slot: Any
+
+
+class Asked(NamedTuple):
+    """N numbers to draw.
+
+    Attributes:
+        rows: int[N], of the prefixes.
+        at: places of the numbers.
+        before: float[N, V], coordinates of the values before them.
+        low, high: float[N], ends of their intervals, in coordinates.
+        uniform: float[N], from 0 to 1, what they are drawn by.
+    """
+
+    rows: Ints
+    at: Places
+    before: Floats
+    low: Floats
+    high: Floats
+    uniform: Floats

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from discodso.base.arrays import Floats, Ints
-from discodso.disco.emission import Emission, Places
+from discodso.disco.emission import Asked, Emission, Places
 from discodso.disco.settings import NEIGHBOURS, NetworkSettings
 from discodso.disco.value_head import FORBIDDEN, ValueHead
 from discodso.space.prefix import Prefix
@@ -220,20 +220,12 @@ class NetworkStepper:
         return torch.addcmul(-out, out, torch.sigmoid(2 * cell), value=2), cell
 
     @torch.no_grad()
-    def draw(
-        self,
-        emission: Emission,
-        rows: Ints,
-        at: Places,
-        z: Floats,
-        low: Floats,
-        high: Floats,
-        uniform: Floats,
-    ) -> Floats:
+    def draw(self, emission: Emission, asked: Asked) -> Floats:
         """See `Stepper.draw`."""
-        values = self._policy.values
-        mean, scale = values.numbers_at(torch.from_numpy(emission.phi), torch.from_numpy(rows), at, z)
-        return values.distribution.sample(mean.numpy(), scale.numpy(), low, high, uniform)
+        values, phi = self._policy.values, torch.from_numpy(emission.phi)
+        mean, scale = values.numbers_at(phi, torch.from_numpy(asked.rows), asked.at, asked.before)
+        ends = asked.low, asked.high
+        return values.distribution.sample(mean.numpy(), scale.numpy(), *ends, asked.uniform)
 
     def draw_together(self, emission: Emission, chosen: Ints, options: Options, uniform: Floats) -> Floats:
         """See `Stepper.draw_together`."""

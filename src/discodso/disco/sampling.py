@@ -9,7 +9,7 @@ import numpy as np
 
 from discodso.base.arrays import Bools, Floats, Ints
 from discodso.base.errors import DeadEndError, TrainingError
-from discodso.disco.emission import Emission, Places
+from discodso.disco.emission import Asked, Emission, Places
 from discodso.disco.scripts import Reader, Scripts
 from discodso.space import _kernels
 from discodso.space.design import DesignBatch
@@ -31,18 +31,8 @@ class Stepper(Protocol):
     def step(self, prefix: Prefix, memory: Any) -> Emission:
         """psi and phi for the next slot."""
 
-    def draw(
-        self,
-        emission: Emission,
-        rows: Ints,
-        at: Places,
-        z: Floats,
-        low: Floats,
-        high: Floats,
-        uniform: Floats,
-    ) -> Floats:
-        """Coordinates float[N] of numbers at these places of rows[N], by uniform[N], given the values before them,
-        whose coordinates are z[N, V]."""
+    def draw(self, emission: Emission, asked: Asked) -> Floats:
+        """Coordinates float[N] of the numbers that are asked for."""
 
     def draw_together(
         self, emission: Emission, chosen: Ints, options: Options, uniform: Floats
@@ -171,7 +161,7 @@ def _draw_values(
         if len(rows):
             at = Places(chosen[rows], slot)
             before, bounds = seen[rows] if slot else _NOTHING, _bounds(space, options, rows, at)
-            z = stepper.draw(emission, rows, at, before, *bounds, uniform[slot, rows])
+            z = stepper.draw(emission, Asked(rows, at, before, *bounds, uniform[slot, rows]))
             index = at[: library.low.ndim]
             low, high = (library.wide(ends)[rows, at.tokens, slot] for ends in (options.low, options.high))
             drawn = library.rounded(index, library.coordinates.to_value(index, z))

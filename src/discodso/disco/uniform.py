@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from discodso.base.arrays import Floats, Ints
-from discodso.disco.emission import Emission, Places
+from discodso.disco.emission import Asked, Emission, Places
 from discodso.disco.truncated import draw_truncated
 from discodso.space.prefix import Prefix
 from discodso.space.ruled import Options
@@ -43,17 +43,9 @@ class UniformStepper:
             logits[:, self._end] = np.log((self.tokens - 1) / left)
         return Emission(logits, logits[:, :0], None)
 
-    def draw(
-        self,
-        emission: Emission,
-        rows: Ints,
-        at: Places,
-        z: Floats,
-        low: Floats,
-        high: Floats,
-        uniform: Floats,
-    ) -> Floats:
+    def draw(self, emission: Emission, asked: Asked) -> Floats:
         """See `Stepper.draw`."""
+        _, at, _, low, high, uniform = asked
         if self._spread:
             finite = self._finite[at.tokens, at.slot]
             mean, scale = np.where(finite, 0.5, 0.0), np.where(finite, self._spread, 1.0)

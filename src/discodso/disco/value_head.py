@@ -85,6 +85,23 @@ class ValueHead(nn.Module):
                 self._feature[column.token, column.slot] = shared[group]
                 self._first[index], self._counts[index] = self.outputs, count
                 self.outputs += count
+        own = (
+            library.column_of,
+            library.number_of,
+            self._feature,
+            self._first,
+            library.options,
+            library.integer,
+        )
+        self._layout = own_kernels.Layout(*own, library.wide_coordinates, COORDINATE_LIMIT)
+        self._normals = own_kernels.Normals(
+            shift=float(settings.shift),
+            unit=float(settings.mean_scale),
+            scale=float(settings.scale),
+            least=float(settings.min_scale),
+            most=SCALE_LIMITS[1],
+            log_scales=self._numbers if settings.learn_scale else 0,
+        )
         self.conditions: nn.Linear | None = None
         if library.slots > 1:
             self.conditions = nn.Linear(self.features, self.outputs, bias=False, dtype=torch.float32)
@@ -168,20 +185,15 @@ class ValueHead(nn.Module):
         """Values float[B, V] of the chosen tokens of a space with V > 1, NaN where there is none, from phi[B, O]
         and uniform[V, B]."""
         assert self.conditions is not None
-        library, s, c = self.library, self.settings, self.library.coordinates
+        library = self.library
         values = np.full((len(chosen), library.slots), np.nan)
-        masks = np.zeros((len(options.barred), len(chosen), int(library.options.max())), np.bool_)
-        masks_at = np.full(len(library.columns), -1, np.int64)
+        barred = np.zeros((len(options.barred), len(chosen), int(library.options.max())), np.bool_)
+        barred_at = np.full(len(library.columns), -1, np.int64)
         for at, (column, mask) in enumerate(options.barred.items()):
-            masks[at, :, : mask.shape[1]], masks_at[column] = mask, at
-        drawn = phi, self.conditions.weight.detach().numpy(), chosen, uniform
-        limits = options.low, options.high, masks, masks_at
-        tables = library.column_of, self._feature, library.number_of, self._first, library.options
-        coordinates = library.integer, c.log, c.offset, c.width, COORDINATE_LIMIT
-        normal = s.shift, s.mean_scale, s.scale, s.min_scale, SCALE_LIMITS[1]
-        log_scales = self._numbers if s.learn_scale else 0
-        arguments: Any = (*drawn, *limits, *tables, *coordinates, normal, log_scales, values)
-        own_kernels.draw_values(*arguments)
+            barred[at, :, : mask.shape[1]], barred_at[column] = mask, at
+        allowed = own_kernels.Allowed(options.low, options.high, barred, barred_at)
+        weight = self.conditions.weight.detach().numpy()
+        own_kernels.draw_values(phi, weight, chosen, uniform, allowed, self._layout, self._normals, values)
         return values
 
     # ------------------------------------------------------------------------------------------- scoring

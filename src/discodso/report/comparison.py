@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -13,6 +11,7 @@ import numpy as np
 
 from discodso.base.errors import DiscodsoError
 from discodso.base.statistics import Summary, improvement_interval, probability_of_improvement
+from discodso.base.text_tables import csv_text
 from discodso.report.folders import Group
 
 
@@ -59,15 +58,6 @@ _CSV_COLUMNS = (
     "method|calls|runs|mean|standard error|mean, 95% from|mean, 95% to|interquartile mean|"
     "interquartile mean, 95% from|interquartile mean, 95% to|worst|best"
 )
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table as CSV; nothing where a value is None."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def compare(groups: Sequence[Group], at: int | None = None) -> Comparison:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -33,8 +34,8 @@ class Job:
         experiment, case: "bitstring" and "f1, alpha 0.9", for instance.
         method: its name in the tables.
         settings: all of the run.
-        score: makes figures for JSON of what came of it, which are kept in its folder for each budget; None if
-            the files of the run are enough.
+        score: makes figures for JSON of what came of it, which are kept in its folder for each budget, with the
+            CPU seconds since it was begun or resumed; None if the files of the run are enough.
     """
 
     experiment: str
@@ -122,17 +123,30 @@ def execute(item: tuple[Job, Path]) -> tuple[str, bool]:
     begun = (folder / SETTINGS).is_file()
     if begun:
         _require_same(job, folder)
-    outcome = start(job.settings, out=folder, resume=begun)
+    outcome, seconds = _timed(job.settings, out=folder, resume=begun)
     result = outcome.result
     stop = result.stop.name.lower()
     if job.score is not None and stop not in _UNFINISHED:
-        write_atomically(job.score_file(out), json.dumps(job.score(outcome)) + "\n")
+        score = {**job.score(outcome), "cpu_seconds": seconds}
+        write_atomically(job.score_file(out), json.dumps(score) + "\n")
     best = "nothing" if result.best is None else f"{result.best.reward:.4f}"
     line = (
         f"{job.experiment}, {job.case}, {job.method}, seed {job.seed}: {best} after {result.calls} calls, "
         f"{result.seconds:.1f} s"
     )
     return line, stop == "interrupted"
+
+
+def scored(settings: RunSettings, score: Callable[[Outcome], dict[str, Any]]) -> dict[str, Any]:
+    """The score of a run that is kept nowhere, with its CPU seconds."""
+    outcome, seconds = _timed(settings)
+    return {**score(outcome), "cpu_seconds": seconds}
+
+
+def _timed(settings: RunSettings, **where: Any) -> tuple[Outcome, float]:
+    started = time.process_time()
+    outcome = start(settings, **where)
+    return outcome, round(time.process_time() - started, 2)
 
 
 def _require_same(job: Job, folder: Path) -> None:
@@ -156,6 +170,34 @@ def execute_all(jobs: Sequence[Job], out: Path, executor: Executor, report: Call
         report(f"{count}/{len(missing)} {line}")
         if interrupted:
             raise KeyboardInterrupt
+
+
+def scores_of(
+    jobs: Sequence[Job],
+    about: Sequence[dict[str, Any]],
+    out: Path,
+    name: str,
+    executor: Executor,
+    report: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """Do all runs that are not done; gives their scores, which are also kept as lines of JSON in a file.
+
+    Args:
+        about: what the score of each job begins with, beside its seed and budget.
+        name: of the file, without its ending.
+    """
+    execute_all(jobs, out, executor, report)
+    scores = [
+        {
+            **own,
+            "seed": job.seed,
+            "budget": job.settings.plan.budget,
+            **(read_object(job.score_file(out)) or {}),
+        }
+        for job, own in zip(jobs, about, strict=True)
+    ]
+    write_atomically(out / f"{name}.jsonl", "".join(json.dumps(score) + "\n" for score in scores))
+    return scores
 
 
 def records_of(records: Sequence[Record], case: str, method: str) -> list[Record]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from itertools import product
@@ -13,15 +11,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from discodso.base.files import read_object, write_atomically
+from discodso.base.text_tables import markdown
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.presets import Preset
-from discodso.reproduce.jobs import Job, execute_all
+from discodso.reproduce.jobs import Job, scored, scores_of
 from discodso.run.executors.dispatch import Executor
 from discodso.run.kinds import Outcome
 from discodso.run.plan import Plan
 from discodso.run.settings import RunSettings
-from discodso.run.start import start
 from discodso.tasks.regression.data import GivenData
 from discodso.tasks.regression.evaluator import evaluate
 from discodso.tasks.regression.export import text
@@ -61,7 +58,7 @@ def problem_settings(
     task = RegressionOptions(
         table="",
         target="y",
-        library=FUNCTION_SETS[problem.function_set],
+        operators=FUNCTION_SETS[problem.function_set],
         max_length=RegressionSpace().max_length - (_SCALE_TOKENS if options.get("scaled", True) else 0),
         no_constant_subtrees=False,
         no_inverses=False,
@@ -108,9 +105,7 @@ def score(name: str, variant: Variant, outcome: Outcome) -> dict[str, Any]:
 
 def run_problem(name: str, seed: int, budget: int, variant: Variant = "A", **options: Any) -> dict[str, Any]:
     """The score of a run that is kept nowhere, with its CPU seconds; `options` as for `problem_settings`."""
-    started = time.process_time()
-    found = score(name, variant, start(problem_settings(name, seed, budget, variant, **options)))
-    return {**found, "cpu_seconds": round(time.process_time() - started, 2)}
+    return scored(problem_settings(name, seed, budget, variant, **options), partial(score, name, variant))
 
 
 def bench(
@@ -128,12 +123,8 @@ def bench(
     for seed, name in product(range(seeds), names):
         settings = problem_settings(name, seed, budget, variant, preset)
         jobs.append(Job("regression", f"{name}, {variant}", preset, settings, partial(score, name, variant)))
-    execute_all(jobs, out, executor, report)
-    about = {"budget": budget, "preset": preset}
-    scores = [{**about, "seed": job.seed, **(read_object(job.score_file(out)) or {})} for job in jobs]
-    lines = "".join(json.dumps(own) + "\n" for own in scores)
-    write_atomically(out / f"{preset}-{variant}-{budget}.jsonl", lines)
-    return table(scores, budget)
+    about = [{"preset": preset}] * len(jobs)
+    return table(scores_of(jobs, about, out, f"{preset}-{variant}-{budget}", executor, report), budget)
 
 
 def table(scores: Sequence[dict[str, Any]], calls: int) -> str:
@@ -142,22 +133,20 @@ def table(scores: Sequence[dict[str, Any]], calls: int) -> str:
     rows: dict[str, dict[str, float]] = {}
     for name in dict.fromkeys(own["problem"] for own in scores):
         rows[name] = _means([own for own in scores if own["problem"] == name], keys)
-    lines = ["| problem | inputs | train | evaluation | length | calls | seconds |", "|---" * 7 + "|"]
-    lines += [_line(name, f"{row['inputs']:g}", row, calls) for name, row in rows.items()]
+    lines = [_line(name, f"{row['inputs']:g}", row, calls) for name, row in rows.items()]
     for label, most in (("dim <= 3", 3), ("all", 10**9)):
         chosen = [row for row in rows.values() if row["inputs"] <= most]
         if chosen:
             means = _means(chosen, keys)
             lines.append(_line(f"**mean, {label}**", f"{len(chosen)} problems", means, calls))
-    return "\n".join(lines) + "\n"
+    head = ("problem", "inputs", "train", "evaluation", "length", "calls", "seconds")
+    return "\n".join(markdown(head, lines)) + "\n"
 
 
 def _means(rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> dict[str, float]:
     return {key: statistics.fmean(row[key] for row in rows) for key in keys}
 
 
-def _line(name: str, inputs: str, row: dict[str, float], calls: int) -> str:
-    return (
-        f"| {name} | {inputs} | {row['train']:.4f} | {row['evaluation']:.4f} | {row['length']:.1f} | {calls} "
-        f"| {row['seconds']:.0f} |"
-    )
+def _line(name: str, inputs: str, row: dict[str, float], calls: int) -> list[str]:
+    rewards = (f"{row[key]:.4f}" for key in ("train", "evaluation"))
+    return [name, inputs, *rewards, f"{row['length']:.1f}", f"{calls}", f"{row['seconds']:.0f}"]

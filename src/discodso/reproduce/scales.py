@@ -1,4 +1,4 @@
-"""How much of the paper's protocol is run: smoke (minutes), small (hours) and paper (all of it)."""
+"""How much of the paper's protocol is run: smoke (minutes), small (hours) and full (all of it)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 
 from discodso.base.files import write_atomically
-from discodso.report.comparison import csv_text
+from discodso.base.text_tables import csv_text, markdown
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def to_markdown(title: str, caption: str, entries: Sequence[Entry], digits: int 
     cells = {(entry.row, entry.column): entry for entry in entries}
     quoted = {entry.row for entry in entries if entry.quoted}
     heads = [f"{column}: {kind}" for column in columns for kind in ("ours", "paper", "difference")]
-    lines = [f"# {title}", "", caption, "", f"| | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+    lines = []
     for row in rows:
         parts: list[str] = []
         for column in columns:
@@ -107,5 +107,5 @@ def to_markdown(title: str, caption: str, entries: Sequence[Entry], digits: int 
             spread = "" if entry.spread is None else f" ± {entry.spread:.{digits}f}"
             shown = ((entry.ours, "", spread), (entry.paper, "", ""), (entry.difference, "+", ""))
             parts += ["-" if n is None else f"{n:{sign}.{digits}f}{more}" for n, sign, more in shown]
-        lines.append(f"| {row}{' (quoted)' if row in quoted else ''} | {' | '.join(parts)} |")
-    return "\n".join(lines) + "\n"
+        lines.append([f"{row}{' (quoted)' if row in quoted else ''}", *parts])
+    return "\n".join([f"# {title}", "", caption, "", *markdown(["", *heads], lines)]) + "\n"

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from html import escape
+from importlib import import_module
+from multiprocessing import current_process
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TextIO
 
 from discodso.base.checks import module_of_extra
@@ -44,6 +50,12 @@ class RunInfo:
 class Callback:
     """Base for callbacks; override what is wanted. An object with some of these methods will do as well."""
 
+    def standing(self, lines: Callable[[int], Sequence[Any]]) -> None:
+        """Before the run begins, if its kind of task can show more than counts while it runs.
+
+        `lines` gives what stands now for a width, as text and tables of Rich; for the thread of the run only.
+        """
+
     def start(self, info: RunInfo) -> None:
         """The run begins, or goes on."""
 
@@ -57,7 +69,7 @@ class Callback:
         """The run has ended."""
 
 
-_HOOKS = ("start", "batch", "improvement", "end")
+_HOOKS = ("standing", "start", "batch", "improvement", "end")
 
 
 class Callbacks:
@@ -135,18 +147,59 @@ class JsonLines(Callback):
         self._write("end", result.to_dict(history=False))
 
 
+_SECONDS_BETWEEN = 0.5  # two looks at what stands
+_NOTEBOOK_WIDTH = 100
+
+
+def is_watched() -> bool:
+    """Whether a person looks at standard error: on a terminal or in a notebook, and not from a worker."""
+    from rich.console import Console
+
+    inside = current_process().name != "MainProcess" or current_thread() is not main_thread()
+    return not inside and (Forgiving(sys.stderr).isatty() or Console(file=io.StringIO()).is_jupyter)
+
+
+class _Cell:
+    """The output of a cell of a notebook, which is written again and again."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._handle = import_module("IPython.display").display(self, display_id=True)
+
+    def write(self, text: str) -> None:
+        """Show this in place of what was shown."""
+        self._text = text
+        self._handle.update(self)
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def _repr_html_(self) -> str:
+        return f'<pre style="white-space:pre">{escape(self._text)}</pre>'
+
+
 class RichProgress(Callback):
-    """A bar on a terminal; elsewhere a plain line for every tenth of the budget.
+    """What stands and a bar on a terminal and in a notebook; elsewhere a plain line for every tenth of the budget.
 
     If that cannot be written any more, as to a closed pipe or a full disk, it stays silent.
 
     Args:
         console: where to; standard error by default.
+        leave: what stood last stays, for those who are shown nothing else at the end.
     """
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self, console: Console | None = None, leave: bool = False) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        class Standing(Progress):
+            """The bar, and what stands above it."""
+
+            above: Sequence[Any] = ()
+
+            def get_renderables(self) -> Iterable[Any]:
+                yield from self.above
+                yield self.make_tasks_table(self.tasks)
 
         if console is None:
             # Not Console(stderr=True), which ends the program if a pipe is closed.
@@ -159,10 +212,18 @@ class RichProgress(Callback):
             TextColumn("best {task.fields[best]}{task.fields[cost]}"),
         )
         columns = (name, BarColumn(), MofNCompleteColumn(), best, TimeRemainingColumn())
-        self._bar = Progress(*columns, console=console, disable=console.quiet or not console.is_terminal)
+        self._bar = Standing(*columns, console=console, disable=console.quiet or not console.is_terminal)
         self._line: Any = None
+        self._leave, self._looked = leave, -math.inf
+        self._standing: Callable[[int], Sequence[Any]] | None = None
+        self._cell: _Cell | None = None
         self._info = RunInfo("", 1, 0, 0)
         self._tenths = 0
+        self._said = ""
+
+    def standing(self, lines: Callable[[int], Sequence[Any]]) -> None:
+        """Show this, too."""
+        self._standing = lines
 
     def start(self, info: RunInfo) -> None:
         """Show the bar."""
@@ -181,6 +242,9 @@ class RichProgress(Callback):
 
     def _begin(self) -> None:
         info = self._info
+        if self._console.is_jupyter:
+            self._cell = _Cell()
+            return
         self._line = self._bar.add_task(info.task, total=info.budget, completed=info.calls, best="-", cost="")
         self._bar.start()
 
@@ -188,9 +252,39 @@ class RichProgress(Callback):
         """Move it on."""
         self._show(lambda: self._move(row))
 
+    def _look(self, last: bool = False) -> Sequence[Any] | None:
+        """What stands, where it is time to show that again."""
+        seen = self._console.is_terminal or self._cell is not None
+        if (
+            self._standing is None
+            or not seen
+            or not (last or time.monotonic() > self._looked + _SECONDS_BETWEEN)
+        ):
+            return None
+        width = self._console.width if self._cell is None else _NOTEBOOK_WIDTH
+        lines = self._standing(width)
+        self._looked = time.monotonic()
+        return lines
+
+    def _write_cell(self, cell: _Cell, lines: Sequence[Any]) -> None:
+        from rich.console import Console
+
+        text = io.StringIO()
+        Console(file=text, width=_NOTEBOOK_WIDTH, force_jupyter=False).print(*lines, self._said, sep="\n")
+        cell.write(text.getvalue())
+
     def _move(self, row: HistoryRow) -> None:
         best = "-" if row.best is None else f"{row.best:.5f}"
         cost = "" if row.cost is None else f", {row.cost:.0f} {self._info.cost_unit}"
+        self._said = f"{row.calls} of {self._info.budget} calls{cost}, best {best}"
+        lines = self._look()
+        if self._cell is not None:
+            if lines is not None or time.monotonic() > self._looked + _SECONDS_BETWEEN:
+                self._looked = time.monotonic()
+                self._write_cell(self._cell, lines or ())
+            return
+        if lines is not None:
+            self._bar.above = lines
         self._bar.update(self._line, completed=row.calls, best=best, cost=cost)
         tenths = row.calls * 10 // self._info.budget
         if not self._console.is_terminal and tenths > self._tenths:
@@ -200,7 +294,15 @@ class RichProgress(Callback):
 
     def end(self, result: Result) -> None:
         """Take it away."""
-        self._show(self._bar.stop)
+        self._show(self._finish)
+
+    def _finish(self) -> None:
+        lines = self._look(last=True) or ()
+        if self._cell is not None:
+            self._write_cell(self._cell, lines)
+            return
+        self._bar.above = lines if self._leave else ()
+        self._bar.stop()
 
 
 class TensorBoard(Callback):

@@ -18,15 +18,7 @@ from discodso.run.task import Task
 from discodso.space.design import Design
 from discodso.space.space import Space
 
-# The one place where kinds are registered: name, and the module whose KIND is the record.
-_MODULES = {
-    "regression": "discodso.tasks.regression.kind",
-    "policy": "discodso.tasks.policies.policy_kind",
-    "bitstring": "discodso.tasks.bitstring",
-    "problem": "discodso.tasks.regression.problems",
-    "custom": "discodso.tasks.custom",
-    "python": "discodso.run.python_tasks",
-}
+_IN_PYTHON = "discodso.run.python_tasks"  # tasks that are handed over; no settings file can name them
 
 
 @dataclass(frozen=True)
@@ -40,6 +32,7 @@ class Prepared:
         finish: what comes after the search, given its result and the folder of the run, if there is one: gives
             what was found, None if that is the result itself.
         introduction: what to show a person when the search begins, as text and tables of Rich.
+        standing: what to show while it runs, the same for a width; None if there is nothing but the counts.
     """
 
     task: Task
@@ -47,6 +40,7 @@ class Prepared:
     method: MethodSettings
     finish: Callable[[Result, Path | None], Any] = lambda result, folder: None
     introduction: Callable[[], Sequence[Any]] = lambda: ()
+    standing: Callable[[int], Sequence[Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -138,7 +132,7 @@ def kind_named(name: Any, where: str = "task.kind") -> Kind:
     """The kind of that name."""
     if name != "python":
         require_known(where, name, kind_names())
-    found: Kind = import_module(_MODULES[name]).KIND
+    found: Kind = import_module(_IN_PYTHON if name == "python" else _registered()[name]).KIND
     return found
 
 
@@ -152,4 +146,10 @@ def require_known(where: str, name: Any, choices: Sequence[str]) -> None:
 
 def kind_names() -> tuple[str, ...]:
     """All that a settings file may name."""
-    return tuple(name for name in _MODULES if name != "python")
+    return tuple(_registered())
+
+
+def _registered() -> dict[str, str]:
+    """The modules of the kinds by name; only names go from this layer to the tasks below it."""
+    kinds: dict[str, str] = import_module("discodso.tasks").KINDS
+    return kinds

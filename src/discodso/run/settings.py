@@ -90,9 +90,9 @@ class RunSettings:
     def record(self) -> dict[str, Any]:
         """As nested dictionaries, with all defaults written out; `parse` gives equal settings back."""
         first = [design.to_json() for design in self.initial_designs]
-        task = {"kind": self.task.kind, **asdict(self.task)}
-        if self.given is not None:  # it cannot go on without what was handed over
-            task = {"kind": "python", "name": getattr(self.task, "name", self.task.kind)}
+        # What was handed over is needed to go on, and may be nothing that a file can hold.
+        named = {"kind": "python", "name": getattr(self.task, "name", self.task.kind)}
+        task = {"kind": self.task.kind, **asdict(self.task)} if self.given is None else named
         made = {
             "task": task,
             "run": {**asdict(self.plan), **({"initial_designs": first} if first else {})},
@@ -277,7 +277,8 @@ def _checked(where: str, place: str, hint: Any, value: Any) -> Any:
         found = max(error.errors(include_url=False), key=lambda other: len(other["loc"]))
     except (ValueError, RecursionError, OverflowError) as error:
         raise SettingsError(f"{where}: {place} cannot be read: {type(error).__name__}") from None
-    key = ".".join((place, *(str(part) for part in found["loc"])))
+    # Where a key may be one type or another, the type is among the places.
+    key = ".".join((place, *(str(part) for part in found["loc"] if "[" not in str(part))))
     if found["type"] == "missing":
         raise SettingsError(f"{where}: {key} is missing")
     message = found["msg"].removeprefix("Input should be ")

@@ -172,6 +172,8 @@ def start(
             executor = None if made is None else stack.enter_context(closing(made))
         if introduce is not None:
             introduce(prepared.introduction())
+        if prepared.standing is not None:
+            callbacks("standing", prepared.standing)
         loop = Loop(task, method, plan, callbacks, executor)
         record = settings.record()
         record["run"]["confirm_calls"] = plan.confirm_calls  # as it was chosen, and so is the method

@@ -10,56 +10,50 @@ import numpy as np
 from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints, Singles
+from discodso.space.tokens import Coordinates
+from discodso.space.traversals import Traversals
 
 
 @njit(cache=True)
 def advance(
-    tokens: Ints,
-    values: Floats,
-    coordinates: Floats,
-    parents: Ints,
-    siblings: Ints,
-    missing: Ints,
-    last_child: Ints,
-    lengths: Ints,
+    t: Traversals,
     position: int,
     slots: Ints,
     chosen: Ints,
     chosen_values: Floats,
     opens: Ints,
     chain: bool,
-    log: Bools,
-    offset: Floats,
-    width: Floats,
+    coordinates: Coordinates,
     next_slots: Ints,
 ) -> int:
     """Append one token to every unfinished design and find the slot that comes next in pre-order.
 
-    chosen_values is float[B, V]. The first eight arrays hold the designs themselves and are written in place, each
-    cell once (`missing` and `last_child` excepted, they describe the open end of the traversal). `slots` is
+    chosen_values is float[B, V]. The traversals hold the designs themselves and are written in place, each cell
+    once (`missing` and `last_child` excepted, they describe the open end of the traversal). `slots` is
     int[8, B]: row, open slots, parent position, sibling position, child index, depth, parent token, sibling token.
     Rows of `next_slots` are filled for the designs that are still unfinished; their number is returned.
     """
+    log, offset, width = coordinates
     alive = 0
     for i in range(chosen.shape[0]):
         row, token = slots[0, i], chosen[i]
         parent, depth = slots[2, i], slots[5, i]
-        tokens[row, position] = token
+        t.tokens[row, position] = token
         for j in range(chosen_values.shape[1]):
             value = chosen_values[i, j]
-            values[row, position, j] = value
+            t.values[row, position, j] = value
             if not np.isnan(value):
                 raw = np.log(value) if log[token, j] else value
-                coordinates[row, position, j] = (raw - offset[token, j]) / width[token, j]
-        lengths[row] = position + 1
+                t.coordinates[row, position, j] = (raw - offset[token, j]) / width[token, j]
+        t.lengths[row] = position + 1
         open_slots = slots[1, i] - 1 + opens[token]
-        parents[row, position] = parent
-        siblings[row, position] = slots[3, i]
-        missing[row, position] = opens[token]
-        last_child[row, position] = -1
+        t.parents[row, position] = parent
+        t.siblings[row, position] = slots[3, i]
+        t.missing[row, position] = opens[token]
+        t.last_child[row, position] = -1
         if parent >= 0 and not chain:
-            missing[row, parent] -= 1
-            last_child[row, parent] = position
+            t.missing[row, parent] -= 1
+            t.last_child[row, parent] = position
         if open_slots == 0:
             continue
         sibling, child = -1, 0
@@ -68,20 +62,20 @@ def advance(
             depth = position + 1
         else:
             # Climb to the nearest ancestor that still lacks a child.
-            while missing[row, above] == 0:
-                above = parents[row, above]
+            while t.missing[row, above] == 0:
+                above = t.parents[row, above]
                 depth -= 1
             depth += 1
-            sibling = last_child[row, above]
-            child = opens[tokens[row, above]] - missing[row, above]
+            sibling = t.last_child[row, above]
+            child = opens[t.tokens[row, above]] - t.missing[row, above]
         next_slots[0, alive] = row
         next_slots[1, alive] = open_slots
         next_slots[2, alive] = above
         next_slots[3, alive] = sibling
         next_slots[4, alive] = child
         next_slots[5, alive] = depth
-        next_slots[6, alive] = tokens[row, above]
-        next_slots[7, alive] = tokens[row, sibling] if sibling >= 0 else -1
+        next_slots[6, alive] = t.tokens[row, above]
+        next_slots[7, alive] = t.tokens[row, sibling] if sibling >= 0 else -1
         alive += 1
     return alive
 
@@ -117,8 +111,7 @@ def paths(parents: Ints, rows: Ints, parent_position: Ints, depth: Ints, path: I
 
 @njit(cache=True)
 def decision_tree_bounds(
-    tokens: Ints,
-    values: Floats,
+    t: Traversals,
     rows: Ints,
     path: Ints,
     child_index: Ints,
@@ -139,12 +132,12 @@ def decision_tree_bounds(
             at = path[i, level]
             if at < 0:
                 break
-            token = tokens[row, at]
+            token = t.tokens[row, at]
             if not decision[token]:
                 continue
             below = path[i, level + 1] if level + 1 < path.shape[1] else -1
             left = below == at + 1 if below >= 0 else child_index[i] == 0
-            h, threshold = resolution[token], values[row, at, 0]
+            h, threshold = resolution[token], t.values[row, at, 0]
             if left:
                 high[i, token, 0] = threshold - h
                 if high[i, token, 0] - low[i, token, 0] < h:

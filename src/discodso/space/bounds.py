@@ -115,12 +115,12 @@ class DecisionTreeBounds(Bounds):
 
     def interval(self, prefix: Prefix) -> tuple[Floats, Floats]:
         """See `Bounds.interval`."""
-        library, t = prefix.library, prefix.traversals
+        library = prefix.library
         declared = library.wide(library.low), library.wide(library.high)
         low, high = (np.repeat(ends[None], len(prefix), axis=0) for ends in declared)
         rules = _decisions(library), self._resolution(library)
         path = prefix.rows, prefix.path, prefix.child_index
-        _kernels.decision_tree_bounds(t.tokens, t.values, *path, *rules, low, high)
+        _kernels.decision_tree_bounds(prefix.traversals, *path, *rules, low, high)
         return library.narrow(low), library.narrow(high)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,41 +18,9 @@ from discodso.base.errors import DeclarationError
 from discodso.space import _kernels
 from discodso.space.design import DesignBatch
 from discodso.space.tokens import Grammar, Library
+from discodso.space.traversals import Traversals
 
 Array = TypeVar("Array", bound=NDArray[Any])
-
-
-class Traversals(NamedTuple):
-    """All designs of a batch, finished or not; `Prefix` rows point into it. N designs in all.
-
-    Attributes:
-        tokens: int[N, T], -1 where nothing stands yet.
-        values: float[N, T, V], NaN where a token carries none.
-        coordinates: float[N, T, V], the values as the policy sees them, 0 where there is none.
-        parents: int[N, T], position of the parent, -1 for the root.
-        siblings: int[N, T], position of the nearest sibling to the left, -1 for none.
-        missing: int[N, T], children still to come.
-        last_child: int[N, T], position of the latest child, -1 for none.
-        lengths: int[N].
-    """
-
-    tokens: Ints
-    values: Floats
-    coordinates: Floats
-    parents: Ints
-    siblings: Ints
-    missing: Ints
-    last_child: Ints
-    lengths: Ints
-
-    @classmethod
-    def empty(cls, size: int, positions: int, slots: int) -> Traversals:
-        """Room for `size` designs of at most `positions` tokens with `slots` values each."""
-        shape = (size, positions)
-        tokens, parents, siblings, last_child = (np.full(shape, -1, np.int64) for _ in range(4))
-        values, coordinates = np.full((*shape, slots), np.nan), np.zeros((*shape, slots))
-        missing, lengths = np.zeros(shape, np.int64), np.zeros(size, np.int64)
-        return cls(tokens, values, coordinates, parents, siblings, missing, last_child, lengths)
 
 
 @dataclass(frozen=True)
@@ -100,10 +68,19 @@ class Prefix:
     def advance(self, tokens: Ints, values: Floats) -> Prefix:
         """Append tokens[B] with values[B], or values[B, V] where some token carries more than one (NaN where there
         is none); finished designs drop out."""
-        t, wide, c = self.traversals, self.library.wide, self.library.coordinates
+        t, grammar, library = self.traversals, self.grammar, self.library
         following = np.empty_like(self.slots)
-        rules = self.grammar.opens, self.grammar.chain, wide(c.log), wide(c.offset), wide(c.width)
-        alive = _kernels.advance(*t, self.position, self.slots, tokens, wide(values), *rules, following)
+        alive = _kernels.advance(
+            t,
+            self.position,
+            self.slots,
+            tokens,
+            library.wide(values),
+            grammar.opens,
+            grammar.chain,
+            library.wide_coordinates,
+            following,
+        )
         slots = following[:, :alive]
         return Prefix(self.library, self.grammar, self.position + 1, t, slots, *slots)
 

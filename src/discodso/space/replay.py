@@ -14,9 +14,9 @@ import numpy as np
 from discodso.base.arrays import Bools, Floats, Ints
 from discodso.base.errors import InvalidDesignError
 from discodso.space.design import DesignBatch
-from discodso.space.prefix import Traversals
 from discodso.space.ruled import Options
 from discodso.space.space import Space
+from discodso.space.traversals import Traversals
 
 
 @dataclass(frozen=True)

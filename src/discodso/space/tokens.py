@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,8 +116,8 @@ _TAKEN = ("name", "values", "arity", "range", "scale", "complexity")  # of a par
 _LOG_LIMITS = (math.log(sys.float_info.min), math.log(sys.float_info.max))
 
 
-@dataclass(frozen=True)
-class Coordinates:
+# The cache of compiled code does not notice a change of the fields: touch both `_kernels.py` as well.
+class Coordinates(NamedTuple):
     """The map between values beta and the policy's coordinates z, an entry for each value of each token.
 
     z = (g(beta) - offset) / width, with g the logarithm where `log` is set and the identity elsewhere. A finite
@@ -248,6 +248,8 @@ class Library:
         self.number_of: Ints = np.where(self.numeric, np.cumsum(self.numeric).reshape(shape) - 1, -1)
         self.low, self.high, self.half = (self.narrow(own) for own in (low, high, 0.5 * self.integer))
         self.coordinates = Coordinates.of(self.columns, self.low.shape)
+        c = self.coordinates
+        self.wide_coordinates = Coordinates(self.wide(c.log), self.wide(c.offset), self.wide(c.width))
         self.has_options = bool(self.options.any())
         self.plain = all(token.plain or not token.parametrised for token in self.tokens)
         self._hash = hash((self.tokens, self.end))

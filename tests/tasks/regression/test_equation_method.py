@@ -5,7 +5,7 @@ import pytest
 
 from discodso import DisCoRegressor
 from discodso.run.result import StopReason
-from discodso.tasks.regression.equation_method import EquationMethod, _lean, _sample
+from discodso.tasks.regression.equation_method import EquationMethod, _lean, sample
 
 
 def table(rows=120, noise=0.05, seed=0):
@@ -82,7 +82,7 @@ def test_of_many_rows_those_far_out_are_always_looked_at():
     target = np.zeros(5000)
     target[:] = np.random.default_rng(0).standard_normal(5000)
     target[[7, 4321]] = 1e6
-    rows, weights = _sample(target, np.full(5000, 1 / 5000))
+    rows, weights = sample(target, np.full(5000, 1 / 5000))
     assert len(rows) == 1000
     assert {7, 4321} <= set(rows.tolist())
     assert weights.sum() == pytest.approx(1)
@@ -112,3 +112,47 @@ def test_a_constant_or_tiny_table_gives_a_model():
         X = np.arange(5.0)[:, None]
         model = DisCoRegressor(budget=500, random_state=0).fit(X, y)
         assert np.isfinite(model.predict(X)).all()
+
+
+def test_patience_ends_a_search_that_gets_no_better():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.5, 3, (60, 1))
+    y = rng.standard_normal(60)  # nothing to find
+    model = DisCoRegressor(budget=10**6, patience=20_000, max_length=4, random_state=0).fit(X, y)
+    assert model.result_.stop is StopReason.PATIENCE
+    assert 20_000 <= model.calls_ < 200_000
+    better = [row.calls for row in model.result_.history if row.best == model.result_.best.reward]
+    assert model.result_.calls - better[0] >= 20_000
+
+
+def test_jobs_share_a_budget_and_give_the_same_each_time():
+    X, y = table()
+    first, again = (DisCoRegressor(budget=30_000, n_jobs=2, random_state=1).fit(X, y) for _ in range(2))
+    assert str(first) == str(again)
+    assert first.calls_ == again.calls_ <= 30_000
+    assert first.calls_ > 25_000
+
+
+def test_jobs_go_on_bit_for_bit_in_a_folder(tmp_path):
+    X, y = table()
+    how = {"n_jobs": 2, "random_state": 1, "selection": "accuracy"}
+    DisCoRegressor(budget=30_000, out=tmp_path / "run", **how).fit(X, y)
+    more = DisCoRegressor(budget=60_000, out=tmp_path / "run", **how).resume(X, y)
+    assert 50_000 < more.calls_ <= 60_000
+
+
+@pytest.mark.parametrize("seed", [0, None])
+def test_targets_are_searched_side_by_side(seed):
+    X, y = table()
+    Y = np.column_stack((y, X[:, 0] ** 2 / X[:, 1]))
+    state = np.random.RandomState(3) if seed is None else seed
+    model = DisCoRegressor(budget=4000, n_jobs=2, random_state=state, verbose=True).fit(X, Y)
+    state = np.random.RandomState(3) if seed is None else seed
+    alone = DisCoRegressor(budget=4000, random_state=state).fit(X, Y)
+    assert str(model) == str(alone)
+    assert [own.n_jobs for own in model.models_] == [2, 2]
+
+
+def test_no_jobs_are_refused():
+    with pytest.raises(ValueError, match="n_jobs must be a number from 1 on, or -1"):
+        DisCoRegressor(n_jobs=0).fit(*table())

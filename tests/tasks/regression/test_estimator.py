@@ -116,17 +116,17 @@ def test_models_that_are_not_finite_outside_are_passed_over():
     assert bold.score(X, y) > 0.9999
 
 
-def test_operators_metrics_and_ranges_of_ones_own():
+def test_operators_losses_and_ranges_of_ones_own():
     X, y = law()
     root = Operator("cbrt", 1, np.cbrt)
     model = DisCoRegressor(
-        library=("add", "mul", root, "const"), budget=1000, const_range=(0.0, 1.0), random_state=0
+        operators=("add", "mul", root, "const"), budget=1000, const_range=(0.0, 1.0), random_state=0
     )
     model.fit(X, np.cbrt(y))
     assert model.score(X, np.cbrt(y)) > 0.5
-    worst = DisCoRegressor(budget=1000, metric=lambda y, p, w: -float(np.abs(y - p).max()), random_state=0)
+    worst = DisCoRegressor(budget=1000, loss=lambda y, p, w: float(np.abs(y - p).max()), random_state=0)
     assert math.isfinite(worst.fit(X, y).score(X, y))
-    absolute = DisCoRegressor(budget=1000, metric="mae", random_state=0).fit(X, y)
+    absolute = DisCoRegressor(budget=1000, loss="mae", random_state=0).fit(X, y)
     assert absolute.score(X, y) > 0.3
 
 
@@ -142,8 +142,9 @@ def test_constant_targets_and_single_rows():
         ({"budget": 0}, "budget"),
         ({"time_limit": -1}, "time_limit"),
         ({"selection": "best"}, "selection"),
-        ({"metric": "rmse"}, "metric"),
-        ({"library": ("sinh", "const")}, "unknown operator 'sinh'"),
+        ({"patience": 0}, "patience"),
+        ({"loss": "rmse"}, "loss"),
+        ({"operators": ("sinh", "const")}, "unknown operator 'sinh'"),
         ({"column_names": ("a",)}, "column_names"),
     ],
 )
@@ -200,3 +201,120 @@ def test_choosing_from_a_front():
     assert choose_by_rule(front, "validation").complexity == 3
     assert choose_by_rule(front, "complexity").complexity == 3
     assert [c.complexity for c in undominated([*front, candidate(5, 2.0)])] == [1, 3, 9, 20]
+
+
+def test_operators_may_have_costs_which_the_front_adds_up():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.5, 3, (80, 2))
+    y = X[:, 0] * X[:, 1] + np.sin(X[:, 0]) + 0.02 * rng.standard_normal(80)
+    costs = {"add": 2, "mul": 3, "sin": 11, "const": 5}
+    model = DisCoRegressor(budget=8000, operators=costs, random_state=0).fit(X, y)
+    known = {**costs, "x1": 1, "x2": 1, "sub": 2, "neg": 2, "n2": 3, "n3": 3, "n4": 3, "div": 3, "inv": 3}
+    for point in model.front_points_:  # what is no operator and no input is a number
+        assert point.complexity == sum(known.get(token, 5) for token in point.expression.design.tokens)
+    equal = {row["complexity"]: row for row in model.front_rows_}
+    assert all("sin" not in row["expression"] for cost, row in equal.items() if cost < 12)
+
+
+def test_costs_count_where_disco_searches_too():
+    X, y = law()
+    costs = {"add": 2, "mul": 3, "const": 4, Operator("cbrt", 1, np.cbrt): 7}
+    model = DisCoRegressor(budget=600, operators=costs, random_state=0).fit(X, y)
+    known = {"cbrt": 7, "add": 2, "sub": 2, "neg": 2, "mul": 3, "n2": 3, "n3": 3, "n4": 3, "div": 3}
+    known |= {"x1": 1, "x2": 1}
+    for point in model.front_points_:
+        assert point.complexity == sum(known.get(token, 4) for token in point.expression.design.tokens)
+    assert model.space_.library.tokens[model.space_.library.id("cbrt")].complexity == 7
+
+
+@pytest.mark.parametrize(
+    ("operators", "words"),
+    [
+        ({"add": 1, "sin": 0}, "the cost of 'sin' must be an integer from 1 to 40, got 0"),
+        ({"add": 1.5, "sin": 1}, "the cost of 'add' must be an integer"),
+        ("add", "operators must be names such as"),
+        ((), "operators must be names such as"),
+    ],
+)
+def test_operators_that_cannot_be_are_refused(operators, words):
+    X, y = law(20)
+    with pytest.raises(DeclarationError, match=words):
+        clone(SMALL).set_params(operators=operators).fit(X, y)
+
+
+def nested(model, outer, inner):
+    """Whether an operator stands inside another in anything that was kept."""
+    for point in model.front_points_:
+        tokens = point.expression.design.tokens
+        for place, name in enumerate(tokens):
+            open_slots = 1
+            for token in tokens[place:]:
+                operator = point.expression.operator(token)
+                open_slots += (operator.arity if operator else 0) - 1
+                if name == outer and token == inner and token is not tokens[place]:
+                    return True
+                if open_slots == 0:
+                    break
+    return False
+
+
+def test_rules_of_nesting_are_the_users():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (80, 1))
+    y = 2 * np.sin(np.cos(X[:, 0])) + X[:, 0]
+    free = DisCoRegressor(budget=20_000, nesting={}, random_state=0).fit(X, y)
+    assert str(free) == "x1 + 2 * sin(cos(x1))"
+    ruled = DisCoRegressor(budget=20_000, random_state=0).fit(X, y)
+    assert not nested(ruled, "sin", "cos")
+    assert nested(free, "sin", "cos")
+    own = DisCoRegressor(budget=20_000, nesting={"sin": "cos", "exp": ["sin", "cos"]}, random_state=0).fit(
+        X, y
+    )
+    assert not nested(own, "sin", "cos")
+
+
+def test_rules_of_nesting_hold_for_disco():
+    X, y = law()
+    kept = {}
+    for nesting in ({"exp": ["exp", "log"]}, {}):
+        model = DisCoRegressor(
+            budget=1500,
+            operators=("add", "exp", "log", "const"),
+            nesting=nesting,
+            scaled=False,
+            random_state=0,
+        ).fit(X, y)
+        inside = [nested(model, "exp", name) for name in ("exp", "log")]
+        kept[bool(nesting)] = any(inside)
+        names = [rule.name for rule in model.space_.constraints]
+        assert any("ForbiddenDescendant" in name for name in names) is bool(nesting)
+    assert not kept[True]
+
+
+@pytest.mark.parametrize(
+    ("nesting", "words"),
+    [({"sinus": ["sin"]}, "nesting must be names of operators"), (("sin",), "nesting must be a mapping")],
+)
+def test_rules_of_nesting_that_cannot_be_are_refused(nesting, words):
+    X, y = law(20)
+    with pytest.raises(DeclarationError, match=words):
+        clone(SMALL).set_params(nesting=nesting).fit(X, y)
+
+
+def test_a_loss_of_ones_own_is_minimised():
+    X, y = law()
+    y = y.to_numpy() * np.where(
+        np.arange(len(y)) == 3, 50.0, 1.0
+    )  # an outlier, which this loss does not mind
+
+    def loss(y, prediction, weights):
+        return float(weights @ np.log1p(np.abs(y - prediction)))
+
+    model = DisCoRegressor(budget=3000, loss=loss, random_state=0).fit(X, y)
+    weights = np.full(len(y), 1 / len(y))
+    for point in model.front_points_:
+        assert point.loss == pytest.approx(loss(y, point.expression(X.to_numpy()), weights))
+    best = model.result_.best
+    assert best.reward == pytest.approx(-min(point.loss for point in model.front_points_), rel=0.5)
+    constant = loss(y, np.full(len(y), np.median(y)), weights)
+    assert min(point.loss for point in model.front_points_) < 0.5 * constant

@@ -151,9 +151,9 @@ def test_a_saved_model_is_the_same(one, several, tmp_path):
 def test_parameters_that_json_can_hold_are_kept(tmp_path):
     model = DisCoRegressor(
         budget=np.int64(300),
-        library=("add", OPERATORS["mul"], "const"),
+        operators=("add", OPERATORS["mul"], "const"),
         const_range=(-math.inf, 5.0),
-        metric=lambda y, p, w: -float(np.abs(y - p).max()),
+        loss=lambda y, p, w: float(np.abs(y - p).max()),
         random_state=np.random.RandomState(0),
         column_names=("a", "b"),
         out=tmp_path / "run",
@@ -161,9 +161,9 @@ def test_parameters_that_json_can_hold_are_kept(tmp_path):
     model.save(tmp_path / "model.json")
     again = DisCoRegressor.load(tmp_path / "model.json")
     assert again.budget == 300
-    assert again.library == ("add", "mul", "const")
+    assert again.operators == ("add", "mul", "const")
     assert again.const_range == (-math.inf, 5.0)
-    assert again.metric == "nmse"
+    assert again.loss == "nmse"
     assert again.random_state is None
     assert again.out is None
     np.testing.assert_array_equal(again.predict(X.to_numpy()), model.predict(X.to_numpy()))
@@ -172,7 +172,7 @@ def test_parameters_that_json_can_hold_are_kept(tmp_path):
 def test_what_cannot_be_saved_is_refused(tmp_path):
     with pytest.raises(NotFittedError):
         clone(SMALL).save(tmp_path / "model.json")
-    own = DisCoRegressor(budget=300, library=("add", Operator("cbrt", 1, np.cbrt), "const"), random_state=0)
+    own = DisCoRegressor(budget=300, operators=("add", Operator("cbrt", 1, np.cbrt), "const"), random_state=0)
     with pytest.raises(DeclarationError, match=r"operators of one's own \(cbrt\) cannot be saved"):
         own.fit(X, Y["energy"]).save(tmp_path / "model.json")
     assert not list(tmp_path.iterdir())
@@ -224,3 +224,10 @@ def test_other_files_are_refused(tmp_path):
     (tmp_path / "other.json").write_text("[1]")
     with pytest.raises(FileError, match="no model that"):
         DisCoRegressor.load(tmp_path / "other.json")
+
+
+def test_mappings_are_saved_too(tmp_path):
+    given = {"operators": {"add": 1, "mul": 2, "sin": 4, "const": 1}}
+    model = DisCoRegressor(budget=300, random_state=0, **given).fit(X, Y["energy"])
+    model.save(tmp_path / "model.json")
+    assert DisCoRegressor.load(tmp_path / "model.json").get_params().items() >= given.items()

@@ -67,9 +67,7 @@ def test_the_truth_scores_one_on_both_sets(problem, variant):
         "neg",
         "const",
     )
-    space = RegressionSpace(library=library, min_length=1, max_length=64, trigonometry=False).build(
-        problem.inputs
-    )
+    space = RegressionSpace(library=library, min_length=1, max_length=64, nesting={}).build(problem.inputs)
     program = Program.of(space.library)
     for inputs, target in ((X, y), (wide_x, wide_y)):
         assert Fit.of(program, inputs, target)(space.encode([truth.design]))[0] == pytest.approx(1, abs=1e-9)
@@ -77,11 +75,11 @@ def test_the_truth_scores_one_on_both_sets(problem, variant):
     assert np.array_equal(again, X)
 
 
-@pytest.mark.parametrize("metric", ["nmse", "nrmse", "mae", "r2"])
-def test_rewards_are_what_they_say(metric):
+@pytest.mark.parametrize("loss", ["nmse", "nrmse", "mae", "r2"])
+def test_rewards_are_what_they_say(loss):
     X, y = data()
     weights = np.random.default_rng(3).random(50)
-    task = regression_task(X, y, RegressionSpace(min_length=1), metric=metric, weights=weights)
+    task = regression_task(X, y, RegressionSpace(min_length=1), loss=loss, weights=weights)
     expression = Expression.parse("x1 * x1 + 0.4", ("x1", "x2"))
     reward = task.batch_objective(task.space.encode([expression.design]))[0]
     w = weights / weights.sum()
@@ -94,13 +92,13 @@ def test_rewards_are_what_they_say(metric):
         "mae": 1 / (1 + w @ np.abs(error) / math.sqrt(variance)),
         "r2": 1 - nmse,
     }
-    assert reward == pytest.approx(want[metric], rel=1e-12)
+    assert reward == pytest.approx(want[loss], rel=1e-12)
 
 
-def test_a_metric_of_ones_own_and_non_finite_predictions():
+def test_a_loss_of_ones_own_and_non_finite_predictions():
     X, y = data()
     task = regression_task(
-        X, y, RegressionSpace(min_length=1), metric=lambda y, p, w: -float(np.max(np.abs(y - p)))
+        X, y, RegressionSpace(min_length=1), loss=lambda y, p, w: float(np.max(np.abs(y - p)))
     )
     good, bad = Expression.parse("x1 * x1", ("x1", "x2")), Expression.parse("log(x1)", ("x1", "x2"))
     rewards = task.batch_objective(task.space.encode([good.design, bad.design]))
@@ -222,5 +220,5 @@ def test_scaled_rewards_are_those_of_the_best_line(own):
             assert reward == pytest.approx(1 / (1 + nmse), abs=1e-7)
             compared += 1
     assert compared > 60
-    with pytest.raises(DeclarationError, match="scaled needs metric"):
-        Fit.of(fit.program, X, y, metric="mae", scaled=True)
+    with pytest.raises(DeclarationError, match="scaled needs loss"):
+        Fit.of(fit.program, X, y, loss="mae", scaled=True)

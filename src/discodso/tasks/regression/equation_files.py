@@ -36,7 +36,7 @@ def write_equation(folder: Path, found: FoundEquation, calls: int) -> None:
         "expression": text(chosen),
         "latex": latex(chosen),
         "math": mathml(chosen),
-        "complexity": chosen.complexity,
+        "complexity": found.complexity,
         "r2": _finite(found.r2) if np.square(data.y - data.y.mean()).sum() > 0 else None,
         "rmse": _finite(float(np.sqrt(np.square(chosen(data.X) - data.y).mean()))),
         "rows": len(data.y),

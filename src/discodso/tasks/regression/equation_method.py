@@ -7,12 +7,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Floats, Ints
 from discodso.base.errors import DiscodsoError
+from discodso.base.streams import Forgiving
 from discodso.disco.method import Metrics, Searched
 from discodso.space.design import Design, DesignBatch
 from discodso.space.space import Space
@@ -28,6 +30,7 @@ from discodso.tasks.regression.engine.search import (
     Units,
     make_setting,
 )
+from discodso.tasks.regression.engine.side_by_side import SideBySide
 from discodso.tasks.regression.expression import CONST, Expression, Item, input_index, literal_value
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace
 from discodso.tasks.regression.operators import OPERATORS
@@ -38,7 +41,7 @@ _CANDIDATES, _BETTER, _CLOSE = 64, 0.999, 1.3  # for the choice of a model
 _NEWS = 60  # designs that are new on the front after a step, at most
 _STEP = 5000  # calls between two looks at clocks and limits
 _MODERATE = (1e-2, 1e2)  # inputs of this size are not rescaled
-_NAMES = {operator.code: name for name, operator in OPERATORS.items()}
+CODE_NAMES = {operator.code: name for name, operator in OPERATORS.items()}
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class EquationSettings:
         units: of inputs and target, None if they do not matter.
         guesses: expressions to begin with.
         started: is told the search when it is built, so that what it keeps can be had at the end.
+        jobs: searches side by side.
     """
 
     description: RegressionSpace
@@ -60,6 +64,7 @@ class EquationSettings:
     units: DeclaredUnits | None = None
     guesses: tuple[Design, ...] = ()
     started: Callable[[EquationMethod], None] = lambda method: None
+    jobs: int = 1
 
     def build(self, space: Space, seed: int | np.random.SeedSequence) -> EquationMethod:
         """A fresh search."""
@@ -80,7 +85,7 @@ class EquationMethod:
             settings.fit,
             seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed),
         )
-        rows, weights = _sample(fit.target, fit.weights)
+        rows, weights = sample(fit.target, fit.weights)
         columns = np.ascontiguousarray(fit.columns[:, rows])
         self.scale = _scales(fit.columns)
         self.target_scale = _power_of_ten(float(np.sqrt(fit.weights @ np.square(fit.target))))
@@ -94,8 +99,11 @@ class EquationMethod:
             settings,
             None if settings.units is None else Units(*settings.units.arrays, settings.units.most),
         )
-        self.engine = EquationSearch(
-            self.setting, int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
+        number = int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
+        one = settings.jobs == 1
+        self._step = _STEP * settings.jobs
+        self.engine = (
+            EquationSearch(self.setting, number) if one else SideBySide(self.setting, number, settings.jobs)
         )
         self._told: dict[int, float] = {}  # error of the best of each price that the loop knows
         self._guesses = list(settings.guesses)
@@ -117,7 +125,7 @@ class EquationMethod:
         while self._guesses and spent < room:
             spent += self._offer(self._guesses.pop(0), room - spent)
         allowed = min(
-            _STEP, room - spent - min(_NEWS, room // 4)
+            self._step, room - spent - min(_NEWS, room // 4)
         )  # the rest is to rate what is new on all rows
         spent += engine.step(allowed) if allowed > 0 else 0
         exhausted = ""
@@ -180,7 +188,7 @@ class EquationMethod:
         for factor, term in zip(coefficients[1:].tolist(), self.terms(codes, values), strict=False):
             if factor != 0.0:
                 parts.append(["mul", (CONST, factor * self.target_scale), *term])
-        return _added(parts)
+        return added(parts)
 
     def terms(self, codes: Ints, values: Floats) -> Iterator[list[Item]]:
         """Tokens of the terms of an expression, for inputs as they are in the data."""
@@ -209,7 +217,17 @@ class EquationMethod:
         elif code == trees.INV and "inv" not in self.space.library.names:
             found = ["div", (CONST, 1.0)]
         else:
-            found = [_NAMES[code]]
+            found = [CODE_NAMES[code]]
+        return found
+
+    def standing(self) -> list[tuple[Design, float]]:
+        """The best of every price that is better than all cheaper ones, with its mean squared error."""
+        found, smallest = [], math.inf
+        variance = (self.target_scale * self.engine.scale) ** 2
+        for codes, values, factors, error, _ in self.engine.kept(best=True):
+            if error < _BETTER * smallest:
+                smallest = error
+                found.append((self.design(codes, values, factors), error * variance))
         return found
 
     def designs(self) -> tuple[Design, ...]:
@@ -243,7 +261,7 @@ class EquationMethod:
                     parts.append(["mul", (CONST, factor), *term])
             if factors[0] != 0.0:
                 parts.insert(0, [(CONST, float(factors[0]))])
-            found[Expression(Design.of(*_added(parts)), columns)] = None
+            found[Expression(Design.of(*added(parts)), columns)] = None
         return list(found), calls
 
     def _promising(self) -> list[tuple[Ints, Floats, bool]]:
@@ -284,7 +302,7 @@ class EquationMethod:
         self._guesses = [Design.from_json(text) for text in own["guesses"]]
 
 
-def _added(parts: list[list[Item]]) -> list[Item]:
+def added(parts: list[list[Item]]) -> list[Item]:
     """The sum of parts, 0 for none."""
     items: list[Item] = parts[-1] if parts else [(CONST, 0.0)]
     for part in reversed(parts[:-1]):
@@ -292,12 +310,12 @@ def _added(parts: list[list[Item]]) -> list[Item]:
     return items
 
 
-def announce_compiling() -> None:
+def announce_compiling(kernel: Any = evolution.evolve, name: str = "_evolution.evolve") -> None:
     """Say so where the search must be compiled first, which takes a while and is kept on disk."""
-    cache = getattr(evolution.evolve, "_cache", None)
-    folder = Path(str(getattr(cache, "cache_path", "")))
-    if not evolution.evolve.signatures and not any(folder.glob("_evolution.evolve-*.nbi")):
-        print("compiling the search for equations, once, about a minute", file=sys.stderr, flush=True)
+    folder = Path(str(getattr(getattr(kernel, "_cache", None), "cache_path", "")))
+    if not kernel.signatures and not any(folder.glob(f"{name}-*.nbi")):
+        words: Any = Forgiving(sys.stderr)
+        print("compiling the search for equations, once, about a minute", file=words, flush=True)
 
 
 def is_possible(description: RegressionSpace, squared: bool) -> bool:
@@ -311,7 +329,7 @@ def with_needed(description: RegressionSpace, guesses: Sequence[Design] = ()) ->
     more = dict.fromkeys(name for name in (*NEEDED, *used) if name not in description.library)
     library = (*description.library, *more)
     return replace(
-        RegressionSpace(library, min_length=1, max_length=LARGEST, trigonometry=False),
+        RegressionSpace(library, min_length=1, max_length=LARGEST, nesting={}),
         const_range=(-math.inf, math.inf),
     )
 
@@ -321,7 +339,7 @@ def _library(description: RegressionSpace) -> tuple[list[tuple[str, float]], lis
     return literals, [operator.name for operator in description.operators]
 
 
-def _sample(target: Floats, weights: Floats) -> tuple[Ints, Floats]:
+def sample(target: Floats, weights: Floats) -> tuple[Ints, Floats]:
     """Rows for the search and their weights: all, or those farthest from the mean and some of the others.
 
     The data come in random order. Squared errors are mostly those of the rows far out, so that none of them is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from discodso.base.options import parameters_of, require_nothing_left, taken, wi
 from discodso.disco.method import MethodSettings
 from discodso.disco.presets import Preset
 from discodso.report import figures
+from discodso.run.callbacks import RichProgress, is_watched
 from discodso.run.plan import Plan
 from discodso.run.settings import RunSettings
 from discodso.run.start import settings_of, start
@@ -42,6 +44,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         front_points_: the front as `FrontPoint` objects.
         calls_: objective calls spent, at most `budget` for each target; a Jacobian counts as one.
         result_, space_: the `Result` of the search, and the space that was searched; not in a loaded model.
+        parts_: the unknown functions of a template, as expressions, and its constants; not in a loaded model.
         target_names_: names of the targets.
         models_: where y has several columns, a fitted estimator for each; what is one thing otherwise is a list.
     """
@@ -59,6 +62,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         budget: int = BUDGET,
         time_limit: float | None = None,
+        patience: int | None = None,
         preset: Preset = "default",
         method: MethodSettings | None = None,
         column_names: tuple[str, ...] | None = None,
@@ -66,6 +70,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         guesses: tuple[str, ...] = (),
         random_state: Any = None,
         out: Any = None,
+        verbose: bool | None = None,
         **options: Any,
     ) -> None:
         """Say how to search.
@@ -73,17 +78,22 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             budget: objective calls to spend, on the search and on the choice of a model.
             time_limit: seconds to spend, on the search and on the choice of a model; None for no limit.
+            patience: end the search after so many calls without a better equation; None for no such end. What
+                fits to the last digits always ends it.
             preset: settings of the method by name, "default" or "paper"; see `preset`.
             method: settings of the method, in place of a preset.
             column_names: names of the inputs, where X has none of its own.
             warm_start: begin with the equations of the last fit.
             guesses: equations to begin with, as text, such as "2 * speed + 1"; their constants are fitted.
             random_state: seed.
+            verbose: show the best equations by complexity on standard error while the search runs; by default
+                where that is a terminal, and in a notebook.
             out: folder for the run of the search, new or empty; `resume` goes on with what is there.
         {options}
         """
         self.budget = budget
         self.time_limit = time_limit
+        self.patience = patience
         self.preset = preset
         self.method = method
         self.column_names = column_names
@@ -91,6 +101,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.guesses = guesses
         self.random_state = random_state
         self.out = out
+        self.verbose = verbose
         given = taken(ModelOptions, options)
         require_nothing_left("DisCoRegressor", options, ModelOptions)
         for parameter in parameters_of(ModelOptions):
@@ -117,19 +128,32 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         _, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         before = getattr(self, "models_", []) if self.warm_start else []
         models = before if len(before) == len(names) else [clone(self) for _ in names]
-        for place, (model, name) in enumerate(zip(models, names, strict=True)):
+        jobs = ModelOptions(n_jobs=self.n_jobs).jobs
+        together = min(jobs, len(names))
+        seeds = [self._seed() for _ in names]
+        for place, model in enumerate(models):
             out = None if self.out is None else Path(self.out) / f"target-{place + 1}"
-            others = set(names) - {name}
+            others = set(names) - {names[place]}
             units = {column: unit for column, unit in self.units.items() if column not in others}
             model.set_params(**self.get_params(deep=False)).set_params(out=out, units=units)
+            if together > 1:  # they would write over one another
+                model.set_params(n_jobs=jobs // together, verbose=False)
+
+        def run(place: int) -> None:
+            model, name = models[place], names[place]
+            model.set_params(random_state=seeds[place])
             model._run(X, y[:, place], sample_weight, resume, name)
+            model.set_params(**self.get_params(deep=False))
+
+        with ThreadPoolExecutor(together) as pool:
+            list(pool.map(run, range(len(names))) if together > 1 else map(run, range(len(names))))
         self._gather(models)
         return self
 
     def _gather(self, models: list[DisCoRegressor]) -> None:
         """Keep fitted models, one for each target."""
         self.models_ = models
-        for name in ("result_", "space_", "expression_", "front_points_"):
+        for name in ("result_", "space_", "parts_", "expression_", "front_points_"):
             setattr(self, name, [getattr(model, name, None) for model in models])
         self.calls_ = sum(model.calls_ for model in models)
         self.target_names_ = tuple(model.target_names_[0] for model in models)
@@ -142,27 +166,36 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         names = [parameter.name for parameter in parameters_of(ModelOptions)]
         options = RegressionOptions(table="", target="y", **{name: getattr(self, name) for name in names})
         require_one_of("preset", self.preset, ("default", "paper"))
+        is_flag = self.verbose is None or isinstance(self.verbose, (bool, np.bool_))
+        require("verbose", self.verbose, is_flag, "True, False, or None for where people look")
         data = self._data(X, y, sample_weight, target or _target_names(y)[0])
-        base = self.random_state
-        if not isinstance(base, (int, np.integer)):
-            base = check_random_state(base).randint(2**31 - 1)  # a number that a resumed run can begin with
         before: FoundEquation | None = getattr(self, "_found", None) if self.warm_start else None
-        plan, kept = Plan(self.budget, int(base), time_limit=self.time_limit), before.kept if before else ()
+        plan = Plan(self.budget, self._seed(), time_limit=self.time_limit, patience=self.patience)
+        kept = before.kept if before and self.template is None else ()
         kept = (*(Expression.parse(guess, data.columns).design for guess in self.guesses), *kept)
         settings = RunSettings(options, plan, self.method, self.preset, initial_designs=kept, given=data)
         if resume:
             # The batch size follows the budget that the run began with, so its method is that of the folder.
             begun = settings_of(self.out, self.budget, self.time_limit)
             settings = replace(settings, plan=begun.plan, method=begun.method)
-        outcome = start(settings, out=self.out, resume=resume)
+        watched = is_watched() if self.verbose is None else self.verbose
+        callback = RichProgress(leave=True) if watched else None
+        outcome = start(settings, out=self.out, resume=resume, callback=callback)
         found: FoundEquation = outcome.found
         self.result_, self.space_ = outcome.result, outcome.space
+        self.parts_ = dict(found.parts)
         self.expression_, self.front_points_, self.calls_ = found.expression, found.front, found.calls
         self.front_rows_ = found.rows
         self.target_names_ = (data.target,)
         if self.warm_start:
             self._found = found
         return self
+
+    def _seed(self) -> int:
+        """A number that a resumed run can begin with."""
+        given = self.random_state
+        is_number = isinstance(given, (int, np.integer))
+        return int(given if is_number else check_random_state(given).randint(2**31 - 1))
 
     def _data(self, X: Any, y: Any, sample_weight: Any, target: str) -> GivenData:
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)

@@ -18,7 +18,7 @@ from discodso.base.arrays import Floats
 from discodso.base.checks import is_number
 from discodso.base.errors import InvalidDesignError
 from discodso.space.design import Design
-from discodso.tasks.regression.operators import OPERATORS, Operator
+from discodso.tasks.regression.operators import OPERATORS, Costs, Operator
 from discodso.tasks.regression.typeset import markup, mathml
 
 CONST = "const"
@@ -117,6 +117,10 @@ class Expression:
         """Typeset, for notebooks."""
         return markup(mathml(self))
 
+    def cost(self, costs: Costs | None = None) -> float:
+        """The sum of what its tokens cost; the complexity if nothing is said of costs."""
+        return self.complexity if costs is None else float(sum(costs[name] for name in self.design.tokens))
+
     @property
     def complexity(self) -> float:
         """The sum of the complexities of its tokens."""
@@ -151,31 +155,36 @@ class Expression:
         literal tokens if `constants` is False. Nothing is evaluated: the text is taken apart by Python's own
         parser, and only arithmetic and known functions are accepted.
         """
-        quoted: dict[str, str] = {}
-        mark = "q"
-        while mark in text:
-            mark += "_q"
-
-        def placed(match: re.Match[str]) -> str:
-            name = f"{mark}{len(quoted)}"
-            quoted[name] = match[1].replace("``", "`")
-            return f" {name} "
-
-        try:
-            plain = _QUOTED.sub(placed, text).replace("^", "**").strip()
-            tree = ast.parse(plain, mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise InvalidDesignError(f"not a formula: {text!r:.80}") from None
+        tree, quoted = formula_tree(text)
         known = {**OPERATORS, **{o.name: o for o in operators}}
-        items = _Reader(tuple(columns), known, constants, quoted).read(tree)
+        items = FormulaReader(tuple(columns), known, constants, quoted).read(tree)
         return cls(Design.of(*items), tuple(columns), tuple(operators))
+
+
+def formula_tree(text: str) -> tuple[ast.expr, dict[str, str]]:
+    """A formula as Python's parser takes it apart, and the names between backticks by what stands for them."""
+    quoted: dict[str, str] = {}
+    mark = "q"
+    while mark in text:
+        mark += "_q"
+
+    def placed(match: re.Match[str]) -> str:
+        name = f"{mark}{len(quoted)}"
+        quoted[name] = match[1].replace("``", "`")
+        return f" {name} "
+
+    try:
+        plain = _QUOTED.sub(placed, text).replace("^", "**").strip()
+        return ast.parse(plain, mode="eval").body, quoted
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise InvalidDesignError(f"not a formula: {text!r:.80}") from None
 
 
 _BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
 
 
 @dataclass(frozen=True)
-class _Reader:
+class FormulaReader:
     """Turns Python's syntax tree into tokens in pre-order."""
 
     columns: tuple[str, ...]
@@ -184,6 +193,7 @@ class _Reader:
     quoted: dict[str, str]  # columns by what stands for them
 
     def read(self, node: ast.expr) -> list[Item]:
+        """The tokens of a node and all below it."""
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return [self.number(value)]
@@ -202,9 +212,11 @@ class _Reader:
         raise InvalidDesignError(f"not a formula: {ast.unparse(node)!r:.80} is no arithmetic")
 
     def number(self, value: float) -> Item:
+        """A constant, or the token of a number."""
         return (CONST, float(value)) if self.constants else repr(float(value))
 
-    def column(self, name: str) -> str:
+    def column(self, name: str) -> Item:
+        """The token of an input, or of pi."""
         own = self.quoted.get(name, name)
         if own in self.columns:
             return f"x{self.columns.index(own) + 1}"
@@ -216,6 +228,7 @@ class _Reader:
         return name
 
     def call(self, name: str, args: list[ast.expr]) -> list[Item]:
+        """An operator with its operands."""
         match name, args:
             case "pow", [base, ast.Constant(value=(2 | 3 | 4) as exponent)]:
                 return [f"n{exponent:.0f}", *self.read(base)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,13 +22,13 @@ from discodso.tasks.regression._refine_kernels import levenberg_marquardt
 from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import CONST, literal_value
 from discodso.tasks.regression.losses import nmse_reward, scaled_error, weighted_variance
-from discodso.tasks.regression.operators import Operator, operators_named
-from discodso.tasks.regression.options import METRICS, REALS, MetricName, Range, is_squared
+from discodso.tasks.regression.operators import Costs, Operator, operators_named
+from discodso.tasks.regression.options import LOSSES, REALS, LossName, Range, is_squared
 
 DEFAULT_LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", CONST)
 TRIGONOMETRIC = ("sin", "cos", "tan")
 INVERSES = (("exp", "log"), ("sqrt", "n2"), ("neg", "neg"), ("inv", "inv"))
-Metric = MetricName | Callable[[Floats, Floats, Floats], float]
+Loss = LossName | Callable[[Floats, Floats, Floats], float]
 
 
 @dataclass(frozen=True)
@@ -39,22 +39,25 @@ class RegressionSpace:
         library: names of operators (or `Operator` objects of one's own), numbers, and "const".
         min_length, max_length: of the traversal.
         const_range: where constants may lie; infinite ends are drawn near 0.
-        trigonometry: no trigonometric function inside another.
+        nesting: operators by those that they must not stand inside; None for the paper's rule, no trigonometric
+            function inside another.
         need_input: every expression has an input.
         no_constant_subtrees: no operator has numbers only for operands.
         no_inverses: no operator directly inside its inverse.
         max_constants: limit on the number of constants; None for none.
+        costs: of tokens; None for what operators say themselves, and 1 for all others.
     """
 
     library: tuple[str | Operator, ...] = DEFAULT_LIBRARY
     min_length: int = 4
     max_length: int = 32
     const_range: Range = REALS
-    trigonometry: bool = True
+    nesting: Mapping[str, tuple[str, ...]] | None = None
     need_input: bool = False
     no_constant_subtrees: bool = False
     no_inverses: bool = False
     max_constants: int | None = None
+    costs: Costs | None = None
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -72,9 +75,12 @@ class RegressionSpace:
         """The space for a number of inputs."""
         require_integer("inputs", inputs, 1)
         names = [f"x{i + 1}" for i in range(inputs)]
-        tokens = [Token(o.name, o.arity, complexity=o.complexity) for o in self.operators]
+        cost = {o.name: o.complexity if self.costs is None else self.costs[o.name] for o in self.operators}
+        cost |= {n: 1.0 if self.costs is None else self.costs[n] for n in self.numbers}
+        tokens = [Token(o.name, o.arity, complexity=cost[o.name]) for o in self.operators]
         tokens += [Token(name) for name in names]
-        tokens += [Token(n, range=self.const_range if n == CONST else None) for n in self.numbers]
+        ranges = {CONST: self.const_range}
+        tokens += [Token(n, range=ranges.get(n), complexity=cost[n]) for n in self.numbers]
         return Space(tokens, Tree(self.min_length, self.max_length), self._rules(names))
 
     def _rules(self, inputs: list[str]) -> list[rule.Constraint]:
@@ -82,8 +88,11 @@ class RegressionSpace:
         unary, family = [name for name in arity if arity[name] == 1], [n for n in TRIGONOMETRIC if n in arity]
         pairs, numbers = [pair for pair in INVERSES if set(pair) <= set(arity)], self.numbers
         rules: list[rule.Constraint] = []
-        if self.trigonometry and family:
+        if self.nesting is None and family:
             rules.append(rule.NoNesting(family))
+        for outer, inner in (self.nesting or {}).items():
+            below = [name for name in inner if name in arity]
+            rules += [rule.ForbiddenDescendant([outer], below)] if outer in arity and below else []
         if self.need_input:
             rules.append(rule.Required(inputs))
         if self.no_constant_subtrees and numbers:
@@ -104,22 +113,23 @@ class Fit:
     Attributes:
         columns: float[d, n], X transposed.
         target, weights: float[n]; the weights sum to 1.
-        metric: "nmse" is the paper's 1 / (1 + NMSE); any prediction that is not finite gives 0.
+        loss: with "nmse" the reward is the paper's 1 / (1 + NMSE), and 0 where a prediction is not finite; of a
+            loss of one's own it is the negative.
         threads: of the evaluator.
-        scaled: rate the best a + b f(x) in place of f(x), for metrics of the squared error.
+        scaled: rate the best a + b f(x) in place of f(x), for losses of the squared error.
     """
 
     program: Program
     columns: Floats
     target: Floats
     weights: Floats
-    metric: Metric = "nmse"
+    loss: Loss = "nmse"
     threads: int = 1
     scaled: bool = False
 
     @classmethod
     def of(cls, program: Program, X: Floats, y: Floats, weights: Floats | None = None, **how: Any) -> Fit:
-        """Prepare finite data X[n, d], y[n] and weights[n]; metric, threads and scaled may be given."""
+        """Prepare finite data X[n, d], y[n] and weights[n]; loss, threads and scaled may be given."""
         columns = np.ascontiguousarray(np.asarray(X, dtype=np.float64).T)
         target = np.ascontiguousarray(y, dtype=np.float64)
         if columns.ndim != 2 or target.shape != (columns.shape[1],) or not len(target):
@@ -134,10 +144,10 @@ class Fit:
         return cls(program, columns, target, share / share.sum(), **how)
 
     def __post_init__(self) -> None:
-        if not callable(self.metric):
-            require_one_of("metric", self.metric, METRICS)
-        if self.scaled and not is_squared(self.metric):
-            raise DeclarationError(f"scaled needs metric 'nmse', 'nrmse' or 'r2', got {self.metric!r}")
+        if not callable(self.loss):
+            require_one_of("loss", self.loss, LOSSES)
+        if self.scaled and not is_squared(self.loss):
+            raise DeclarationError(f"scaled needs loss 'nmse', 'nrmse' or 'r2', got {self.loss!r}")
 
     @property
     def variance(self) -> float:
@@ -151,17 +161,18 @@ class Fit:
 
     def __call__(self, designs: DesignBatch) -> Floats:
         """Rewards; higher is better."""
-        if not callable(self.metric):
+        if not callable(self.loss):
             return self.reward_of(self.errors(designs))
         predictions = self.program.predict(designs, self.columns, self.threads)
         rewards = np.full(len(designs), -np.inf)
         for row in np.flatnonzero(np.isfinite(predictions).all(axis=1)).tolist():
-            rewards[row] = self.metric(self.target, predictions[row], self.weights)
+            found = float(self.loss(self.target, predictions[row], self.weights))
+            rewards[row] = -math.inf if math.isnan(found) else -found
         return rewards
 
     def errors(self, designs: DesignBatch) -> Floats:
         """float[B], sum of weights times squared (or absolute) errors; infinite if a prediction is not finite."""
-        data, absolute = self._data, self.metric == "mae"
+        data, absolute = self._data, self.loss == "mae"
         if not self.program.has_own(designs).any():
             totals = np.empty(len(designs))
             self.program.in_parts(
@@ -182,7 +193,7 @@ class Fit:
     def refine(self, designs: DesignBatch, allowed: Ints, least_gain: float = 1e-3) -> Refined:
         """Least squares over the constants, within their range, by Levenberg-Marquardt; see `Task.refine`.
 
-        For metrics of the squared error. One call is counted for every evaluation of the residuals, and one for
+        For losses of the squared error. One call is counted for every evaluation of the residuals, and one for
         every Jacobian. Expressions with operators of one's own stay as they are.
         """
         values, errors = np.array(designs.values), np.empty(len(designs))
@@ -197,24 +208,30 @@ class Fit:
         self.program.in_parts(fit, designs, self.threads, values)
         return Refined(replace(designs, values=values), self.reward_of(errors), calls)
 
+    def loss_of(self, reward: float) -> float:
+        """The loss behind a reward; those that have names are relative to the spread of the target."""
+        if callable(self.loss):
+            return -reward
+        return 1.0 - reward if self.loss == "r2" else 1.0 / reward - 1.0
+
     def reward_of(self, errors: Floats) -> Floats:
         """Reward from the mean squared (or absolute) error, infinite for failures."""
-        if self.metric == "nmse":
+        if self.loss == "nmse":
             return nmse_reward(errors, self.variance)
         with np.errstate(over="ignore"):
-            scaled = errors / (math.sqrt(self.variance) if self.metric == "mae" else self.variance)
-        if self.metric == "r2":
+            scaled = errors / (math.sqrt(self.variance) if self.loss == "mae" else self.variance)
+        if self.loss == "r2":
             return np.maximum(1.0 - scaled, -1.0)
-        return 1.0 / (1.0 + (np.sqrt(scaled) if self.metric == "nrmse" else scaled))
+        return 1.0 / (1.0 + (np.sqrt(scaled) if self.loss == "nrmse" else scaled))
 
 
 def regression_task(
     X: Floats, y: Floats, space: RegressionSpace | None = None, *, name: str = "regression", **how: Any
 ) -> Task:
-    """The task of fitting y[n] by an expression of X[n, d]; weights, metric and threads as `Fit.of` takes them."""
+    """The task of fitting y[n] by an expression of X[n, d]; weights, loss and threads as `Fit.of` takes them."""
     description = space or RegressionSpace()
     built = description.build(np.shape(X)[1])
     fit = Fit.of(Program.of(built.library, description.operators), X, y, **how)
-    worst = 0.0 if fit.metric in ("nmse", "nrmse", "mae") else -math.inf
-    refine = fit.refine if is_squared(fit.metric) else None
+    worst = 0.0 if fit.loss in ("nmse", "nrmse", "mae") else -math.inf
+    refine = fit.refine if is_squared(fit.loss) else None
     return Task(built, batch_objective=fit, worst_reward=worst, name=name, refine=refine)

@@ -31,7 +31,7 @@ class FrontPoint:
 
     Attributes:
         complexity: sum of the complexities of its tokens.
-        loss: mean error on the training data, as the metric has it (1 - reward for a metric of one's own).
+        loss: mean error on the training data, as the loss has it.
         validation_loss: the same on held-out data; None if there is none.
         leave_one_out_error: mean squared error at each row by the fit without it; None if that is not known.
         finite: whether it stays finite on a box twice as wide as the data.
@@ -70,6 +70,12 @@ class FrontKeeper:
         levels = (archive.members.designs for _, archive in sorted(self._levels.items()))
         return [design for rank in zip_longest(*levels) for design in rank if design is not None]
 
+    @property
+    def standing(self) -> list[tuple[Design, float]]:
+        """The best of every complexity, with its loss."""
+        levels = [archive.members for _, archive in sorted(self._levels.items())]
+        return [(pool.designs[0], self.fit.loss_of(float(pool.rewards[0]))) for pool in levels]
+
     def __call__(self, designs: DesignBatch) -> Floats:
         """Rewards of the designs."""
         rewards = self.fit(designs)
@@ -85,7 +91,7 @@ class FrontKeeper:
     def _remember(self, designs: DesignBatch, rewards: Floats) -> None:
         used = designs.tokens >= 0
         complexity = np.where(used, self._complexity[np.maximum(designs.tokens, 0)], 0.0).sum(axis=1).round(9)
-        # A reward of 0 is a failure for the paper's metric, and no better than nothing for others.
+        # A reward of 0 is a failure for the paper's loss, and no better than nothing for others.
         good = np.flatnonzero(np.isfinite(rewards) & (rewards > self._floor))
         order = good[np.argsort(-rewards[good], kind="stable")]
         for level in np.unique(complexity[order]).tolist():
@@ -118,7 +124,7 @@ class FrontKeeper:
 
     @property
     def _floor(self) -> float:
-        return -math.inf if callable(self.fit.metric) else (-1.0 if self.fit.metric == "r2" else 0.0)
+        return -math.inf if callable(self.fit.loss) else (-1.0 if self.fit.loss == "r2" else 0.0)
 
 
 def undominated(points: Sequence[FrontPoint]) -> list[FrontPoint]:

@@ -35,10 +35,14 @@ from discodso.tasks.regression.evaluator import Program
 from discodso.tasks.regression.expression import Expression, input_index
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace
 from discodso.tasks.regression.front import FrontKeeper, front_columns
-from discodso.tasks.regression.losses import metric_loss
+from discodso.tasks.regression.losses import mean_loss
 from discodso.tasks.regression.models import FoundEquation, calls_for_choice, kept_expressions, make_model
+from discodso.tasks.regression.operators import library_and_costs, nesting_rules
 from discodso.tasks.regression.options import BUDGET, RegressionOptions, is_squared
 from discodso.tasks.regression.prune import fit_constants
+from discodso.tasks.regression.standing import standing_rows, standing_table
+from discodso.tasks.regression.template import Template
+from discodso.tasks.regression.template_method import Parts, TemplateMethod, TemplateSettings
 from discodso.tasks.regression.typeset import equation as equation_of
 from discodso.tasks.regression.typeset import mathml
 
@@ -63,9 +67,26 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
         seen[rng.permutation(len(y))[: len(y) // 4]] = False
     # Of the space, what is an option; for the rest the paper's rules.
     shared = {own.name for own in fields(RegressionSpace)} & {own.name for own in fields(options)}
-    description = RegressionSpace(min_length=1, **{name: getattr(options, name) for name in shared})
-    squared = is_squared(options.metric)
+    library, costs = library_and_costs(options.operators)
+    description = RegressionSpace(
+        library,
+        min_length=1,
+        costs=costs,
+        **{name: getattr(options, name) for name in shared - {"operators", "nesting"}},
+        nesting=nesting_rules(options.nesting, library),
+    )
+    squared = is_squared(options.loss)
     default = settings.preset == "default" and settings.method is None and not settings.changes
+    if options.template is not None:
+        compiled = default and is_possible(description, squared and options.polish and options.scaled)
+        if units is not None:
+            raise DeclarationError("a template is searched for without units; leave one of them out")
+        if not compiled or settings.initial_designs:
+            raise DeclarationError(
+                "template needs the default method: a squared loss, built-in operators, polish, scaled, and no "
+                "guesses"
+            )
+        return _templated(settings, data, description, (X, y, weights), seen, rng, began)
     if default and is_possible(description, squared and options.polish and options.scaled):
         return _compiled(settings, data, description, (X, y, weights), seen, rng, began, units)
     if units is not None:
@@ -74,7 +95,7 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
         )
     space = description.build(X.shape[1])
     program = Program.of(space.library, description.operators)
-    how = {"metric": options.metric, "threads": options.threads, "scaled": bool(options.scaled and squared)}
+    how = {"loss": options.loss, "threads": options.jobs, "scaled": bool(options.scaled and squared)}
     keeper = FrontKeeper(space, Fit.of(program, X[seen], y[seen], weights[seen], **how))
     refine = keeper.refine if options.refines else None
     task = Task(space, batch_objective=keeper, name="regression", refine=refine)
@@ -84,7 +105,15 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
 
     finish = _finisher(settings, data, (X, y, weights), seen, kept, lambda: tuple(keeper.designs))
     method = preset(settings.preset, refines=options.refines, budget=plan.budget)
-    return Prepared(task, _searching(plan, rng, began), method, finish)
+
+    def standing(width: int) -> Sequence[Any]:
+        own = tuple(program.own.values())
+        lines = "a + b f" if keeper.fit.scaled else "f"
+        best = [(Expression(design, data.columns, own), loss) for design, loss in keeper.standing]
+        rows = standing_rows(best, description.costs)
+        return [standing_table(rows, f"{data.target} = {lines}, f", width)]
+
+    return Prepared(task, _searching(plan, rng, began), method, finish, standing=standing)
 
 
 def _searching(plan: Plan, rng: np.random.RandomState, began: float) -> Plan:
@@ -116,8 +145,12 @@ def _finisher(
     kept: Callable[[int], tuple[list[Expression], int]],
     designs: Callable[[], tuple[Design, ...]],
     units: DeclaredUnits | None = None,
+    laws: Mapping[Expression, Parts] | None = None,
 ) -> Callable[[Result, Path | None], FoundEquation]:
-    """From the end of a search to a model; `kept` gives expressions for a number of calls, and those it took."""
+    """From the end of a search to a model; `kept` gives expressions for a number of calls, and those it took.
+
+    Of a template there are `laws` with their parts, which the choice must leave as they are.
+    """
     options, plan = settings.task, settings.plan
 
     def finish(result: Result, folder: Path | None) -> FoundEquation:
@@ -130,24 +163,27 @@ def _finisher(
             unseen,
             room=room - used,
             selection="complexity"
-            if options.selection == "auto" and not is_squared(options.metric)
+            if options.selection == "auto" and not is_squared(options.loss)
             else options.selection,
-            loss=partial(metric_loss, options.metric),
+            loss=partial(mean_loss, options.loss),
             refines=options.refines,
             widen=options.must_extrapolate,
             const_range=options.const_range,
             agrees=lambda expression: units is None or units.agrees(expression),
+            costs=library_and_costs(options.operators)[1],
+            rewrites=laws is None,
         )
         calls = result.calls + used + model.calls
         expression, front = model.expression, model.front
-        if options.refines and len(looked[1]) < seen.sum():  # the last fit is to all rows
+        if laws is None and options.refines and len(looked[1]) < seen.sum():  # the last fit is to all rows
             most = max(min(plan.budget - calls, _LAST_CALLS), 0)
             expression, more = fit_constants(expression, _rows(rows, seen), options.const_range, most)
             front = [
                 replace(p, expression=expression) if p.expression == model.expression else p for p in front
             ]
             calls += more
-        found = FoundEquation(expression, front, calls, data, designs())
+        parts = {} if laws is None else laws.get(expression, {})
+        found = FoundEquation(expression, front, calls, data, designs(), parts)
         if folder is not None:
             write_equation(folder, found, result.calls)
         return found
@@ -175,14 +211,16 @@ def _compiled(
         X,
         y,
         weights,
-        metric=options.metric,
-        threads=options.threads,
+        loss=options.loss,
+        threads=options.jobs,
     )
     started: list[EquationMethod] = []
     planned = (
         plan.budget if plan.time_limit is None else min(plan.budget, int(_CALLS_A_SECOND * plan.time_limit))
     )
-    method = EquationSettings(description, fit, planned, units, settings.initial_designs, started.append)
+    method = EquationSettings(
+        description, fit, planned, units, settings.initial_designs, started.append, options.jobs
+    )
 
     def kept(room: int) -> tuple[list[Expression], int]:
         found, used = started[0].expressions(data.columns, _some((X, y, weights)), room // 2)
@@ -190,9 +228,52 @@ def _compiled(
         return [*found, Expression.parse(repr(float(weights @ y)), data.columns)], used
 
     finish = _finisher(settings, data, rows, seen, kept, lambda: started[0].designs(), units)
-    return Prepared(
-        Task(space, batch_objective=fit, name="regression"), _searching(plan, rng, began), method, finish
+    task = Task(space, batch_objective=fit, name="regression")
+
+    def standing(width: int) -> Sequence[Any]:
+        best = [(Expression(design, data.columns), error) for design, error in started[0].standing()]
+        return [standing_table(standing_rows(best, description.costs), data.target, width)]
+
+    return Prepared(task, _searching(plan, rng, began), method, finish, standing=standing)
+
+
+def _templated(
+    settings: Any,
+    data: GivenData,
+    description: RegressionSpace,
+    rows: Rows,
+    seen: Bools,
+    rng: np.random.RandomState,
+    began: float,
+) -> Prepared:
+    """The compiled search for the unknown parts of a template."""
+    options, plan = settings.task, settings.plan
+    X, y, weights = _rows(rows, seen)
+    template = Template.parse(options.template, data.columns)
+    wide = with_needed(description)
+    wide = replace(wide, library=tuple(dict.fromkeys((*wide.library, "inv", *template.operators))))
+    space = wide.build(X.shape[1])
+    fit = Fit.of(Program.of(space.library, wide.operators), X, y, weights, loss=options.loss)
+    started: list[TemplateMethod] = []
+    laws: dict[Expression, Parts] = {}
+    planned = (
+        plan.budget if plan.time_limit is None else min(plan.budget, int(_CALLS_A_SECOND * plan.time_limit))
     )
+    method = TemplateSettings(template, description, fit, planned, started.append)
+
+    def kept(room: int) -> tuple[list[Expression], int]:
+        found, used = started[0].laws(_some((X, y, weights)), room * 3 // 4)
+        laws.update(found)
+        return list(found), used
+
+    found = _finisher(settings, data, rows, seen, kept, lambda: (), laws=laws)
+    task = Task(space, batch_objective=fit, name="regression")
+
+    def standing(width: int) -> Sequence[Any]:
+        best = [(Expression(design, data.columns), error) for design, error in started[0].standing()]
+        return [standing_table(standing_rows(best, description.costs), data.target, width)]
+
+    return Prepared(task, _searching(plan, rng, began), method, found, standing=standing)
 
 
 # ------------------------------------------------------------------------------------------ to look at
@@ -219,8 +300,14 @@ def _lines(outcome: Outcome, width: int) -> list[Any]:
         front,
         f"{found.data.target} = {export.text(found.expression)}",
         f"simplified: {export.simplified(found.expression)}",
+        *(f"{name} = {part_text(part)}" for name, part in found.parts.items()),
         f"R2 {found.r2:.6f} on all rows, {found.calls} objective calls",
     ]
+
+
+def part_text(part: Expression | float) -> str:
+    """An unknown function, or a constant, of a template."""
+    return export.text(part) if isinstance(part, Expression) else f"{part:.6g}"
 
 
 def _draw(found: FoundEquation, path: Path) -> None:
@@ -241,6 +328,10 @@ def _data(outcome: Outcome) -> dict[str, Any]:
         "target": found.data.target,
         "expression": export.text(found.expression),
         "latex": export.latex(found.expression),
+        "parts": {
+            name: part_text(part) if isinstance(part, Expression) else part
+            for name, part in found.parts.items()
+        },
         "design": found.expression.design.to_dict(),
         "r2": found.r2,
         "calls": found.calls,
@@ -332,17 +423,19 @@ kind = "regression"
 table = "data.csv"         # with a header line
 target = "y"               # the column to explain
 # ignore = ["id"]
-# library = ["add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", "const"]
+# operators = ["add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", "const"]
+#                          # or with costs, {add = 1, mul = 1, sin = 4, const = 1}
+# nesting = {sin = ["sin", "cos"], exp = ["exp"]}   # what must not stand inside
 # max_length = 32
 # const_range = [-inf, inf]
-# metric = "nmse"          # nmse, nrmse, mae, r2
+# loss = "nmse"            # nmse, nrmse, mae, r2
 # selection = "auto"       # auto, accuracy, validation, complexity
 # units = {y = "m", time = "s"}   # of all columns; then only equations that agree are tried
 # polish = true            # fit constants by least squares
-# threads = 1
+# n_jobs = 1               # searches side by side; -1 for one on each core
 """,
     budget=BUDGET,
-    executors="it evaluates here; see task.threads",
+    executors="it evaluates here; see task.n_jobs",
     lines=_lines,
     data=_data,
     draw=_draw,

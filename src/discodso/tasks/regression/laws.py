@@ -29,7 +29,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -216,14 +216,33 @@ def laws(
     sets: str | Iterable[str] = "all", names: str | Iterable[str] = "all", half: Half = "all"
 ) -> tuple[Law, ...]:
     """The laws of these sets, of these names, and of one half of each set; "all" for no choice."""
-    require_one_of("half", half, HALVES)
     wanted = SETS if sets == "all" else (sets,) if isinstance(sets, str) else tuple(sets)
     for own in wanted:
         require_one_of("set", own, SETS)
-    chosen = [law for law in _known() if law.set in wanted]
-    if names != "all":
-        asked = (names,) if isinstance(names, str) else tuple(names)
-        if missing := sorted(set(asked) - {law.name for law in chosen}):
-            raise DeclarationError(f"no law {', '.join(missing)} in {', '.join(wanted)}")
-        chosen = [law for law in chosen if law.name in asked]
-    return tuple(law for law in chosen if half == "all" or law.tuned == (half == "tuned"))
+    return selected([law for law in _known() if law.set in wanted], names, half)
+
+
+class _Named(Protocol):
+    """A law, or a table of NIST."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def tuned(self) -> bool: ...
+
+
+_One = TypeVar("_One", bound=_Named)
+
+
+def selected(found: Iterable[_One], names: str | Iterable[str], half: Half) -> tuple[_One, ...]:
+    """Those of these names and of one half; "all" for no choice."""
+    require_one_of("half", half, HALVES)
+    left = [law for law in found if half == "all" or law.tuned == (half == "tuned")]
+    if names == "all":
+        return tuple(left)
+    asked = {names} if isinstance(names, str) else set(names)
+    if missing := sorted(asked - {law.name for law in left}):
+        where = "these sets" if half == "all" else f"half {half!r} of these sets"
+        raise DeclarationError(f"no law {', '.join(missing)} in {where}")
+    return tuple(law for law in left if law.name in asked)

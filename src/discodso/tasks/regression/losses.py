@@ -57,15 +57,16 @@ def squared_loss(expression: Expression, X: Floats, y: Floats, weights: Floats) 
     return squared_error(expression(X), y, weights)
 
 
-def metric_loss(metric: Any, expression: Expression, X: Floats, y: Floats, weights: Floats) -> float:
-    """Mean error as a metric has it, 1 - reward for one of the user's own; infinite as `squared_error`."""
+def mean_loss(loss: Any, expression: Expression, X: Floats, y: Floats, weights: Floats) -> float:
+    """Mean error, squared or absolute, or the loss of the user's own; infinite where that is not finite."""
     predicted = expression(X)
-    if is_squared(metric):
+    if is_squared(loss):
         return squared_error(predicted, y, weights)
     if not np.isfinite(predicted).all():
         return math.inf
-    if callable(metric):
-        return 1.0 - float(metric(y, predicted, weights))
+    if callable(loss):
+        found = float(loss(y, predicted, weights))
+        return found if math.isfinite(found) else math.inf
     return float(np.abs(predicted - y) @ weights)
 
 

@@ -42,7 +42,7 @@ def write_models(
     `names` are those that a data frame gave the inputs.
     """
     own = {o.name for model in models for o in model.expression.operators if not o.is_built_in}
-    own |= {o.name for o in parameters.get("library", ()) if isinstance(o, Operator) and not o.is_built_in}
+    own |= {o.name for o in parameters.get("operators", ()) if isinstance(o, Operator) and not o.is_built_in}
     if own:
         raise DeclarationError(
             f"a model with operators of one's own ({', '.join(sorted(own))}) cannot be saved, because a file "
@@ -129,6 +129,8 @@ def _texts(values: Any) -> list[str]:
 def _is_plain(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return all(map(_is_plain, value))
+    if isinstance(value, Mapping):
+        return all(isinstance(key, (str, Operator)) and _is_plain(own) for key, own in value.items())
     return value is None or isinstance(
         value, (bool, int, float, str, np.integer, np.floating, np.bool_, Operator)
     )
@@ -138,6 +140,8 @@ def _plain(value: Any) -> Any:
     """As JSON has it."""
     if isinstance(value, (tuple, list)):
         return list(map(_plain, value))
+    if isinstance(value, Mapping):
+        return {_plain(key): _plain(own) for key, own in value.items()}
     if isinstance(value, Operator):  # a built-in one
         return value.name
     value = value.item() if isinstance(value, np.generic) else value
@@ -148,4 +152,6 @@ def _value(value: Any) -> Any:
     """Inverse of `_plain`; lists become tuples."""
     if isinstance(value, list):
         return tuple(map(_value, value))
+    if isinstance(value, dict):
+        return {key: _value(own) for key, own in value.items()}
     return _INFINITE.get(value, value) if isinstance(value, str) else value

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from discodso.tasks.regression.data import GivenData, Rows
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.front import FrontKeeper, FrontPoint, as_rows, undominated
 from discodso.tasks.regression.losses import affine, squared_loss
+from discodso.tasks.regression.operators import Costs
 from discodso.tasks.regression.options import REALS, Range
 from discodso.tasks.regression.precision import snapped
 from discodso.tasks.regression.prune import fit_constants, prune
@@ -53,15 +54,23 @@ class FoundEquation(Model):
     Attributes:
         data: that it was found on.
         kept: the best designs of every complexity that the search had kept.
+        parts: the unknown functions and the constants of a template, by name.
     """
 
     data: GivenData
     kept: tuple[Design, ...]
+    parts: Mapping[str, Expression | float] = field(default_factory=dict)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The front as plain data."""
         return as_rows(self.front, self.expression)
+
+    @property
+    def complexity(self) -> float:
+        """Of the chosen expression, as its front has it."""
+        own = (p.complexity for p in self.front if p.expression.design == self.expression.design)
+        return next(own, self.expression.complexity)
 
     @property
     def r2(self) -> float:
@@ -107,6 +116,8 @@ def make_model(
     refines: bool = True,
     widen: bool = True,
     const_range: Range = REALS,
+    costs: Costs | None = None,
+    rewrites: bool = True,
     agrees: Callable[[Expression], bool] = lambda expression: True,
 ) -> Model:
     """Choose from expressions, with no more than `room` objective calls.
@@ -118,6 +129,8 @@ def make_model(
         loss: what is minimised.
         refines: whether that is the squared error, so that constants may be fitted to it.
         widen: whether the model must be good outside the data.
+        rewrites: whether expressions may be cut down, and their constants be fitted and snapped, one by one.
+        costs: of tokens, by which complexity is counted; None for the number of tokens.
         agrees: whether an expression may be considered, as units have it.
     """
     short = list(dict.fromkeys(map(canonical, found)))
@@ -127,7 +140,7 @@ def make_model(
     rest = [e for e in short if e not in constants][:room]
     losses = {e: loss(e, *seen) for e in (*rest, *constants)}
     calls = len(rest)
-    if refines:
+    if refines and rewrites:
         best = min(losses, key=lambda e: (losses[e], len(e)))
         stages, used = prune(best, seen, const_range, min(room // 4, max(room - calls, 0)), agrees=agrees)
         calls += used
@@ -135,7 +148,7 @@ def make_model(
             if stage not in losses and calls < room:
                 losses[stage] = loss(stage, *seen)
                 calls += 1
-    points = [FrontPoint(e, e.complexity, value) for e, value in losses.items() if math.isfinite(value)]
+    points = [FrontPoint(e, e.cost(costs), value) for e, value in losses.items() if math.isfinite(value)]
     points.sort(key=lambda p: (p.loss, p.complexity))
     both = seen if unseen is None else _joined(seen, unseen)
     if unseen is not None:
@@ -150,22 +163,25 @@ def make_model(
     if widen:
         points = [choice.marked_finite(p, both[0]) for p in points]
     chosen = _chosen(points, seen, unseen, selection, widen)
-    if refines and unseen is None and selection == "auto":
-        points, chosen, used = _cut_down(points, chosen, seen, const_range, room - calls, widen, agrees)
+    if refines and rewrites and unseen is None and selection == "auto":
+        points, chosen, used = _cut_down(
+            points, chosen, seen, const_range, room - calls, widen, costs, agrees
+        )
         calls += used
-    front = undominated([p for p in points if p is chosen or _beside(p, chosen)])
     expression = chosen.expression
-    if refines and unseen is not None:
+    if refines and rewrites and unseen is not None:
         expression, used = fit_constants(expression, both, const_range, max_calls=max(room - calls, 0))
         calls += used
         if chosen.finite and not choice.marked_finite(replace(chosen, expression=expression), both[0]).finite:
             expression = chosen.expression
-    elif refines and selection == "auto":
+    elif refines and rewrites and selection == "auto":
         simple, used = snapped(expression, *both, const_range, max(room - calls, 0))
         calls += used
         # A constant with a unit stays, even if it is 1.
         expression = simple if agrees(simple) or not agrees(expression) else expression
-    return Model(expression, [replace(p, expression=expression) if p is chosen else p for p in front], calls)
+    last = replace(chosen, expression=expression, complexity=expression.cost(costs))
+    others = [p for p in points if p is not chosen and _beside(p, last)]
+    return Model(expression, undominated([last, *others]), calls)
 
 
 def _cut_down(
@@ -175,6 +191,7 @@ def _cut_down(
     const_range: Range,
     room: int,
     widen: bool,
+    costs: Costs | None,
     agrees: Callable[[Expression], bool],
 ) -> tuple[list[FrontPoint], FrontPoint, int]:
     """Choose again among all and shorter versions of what was chosen, until that stands; and the calls it took."""
@@ -186,7 +203,7 @@ def _cut_down(
         known = {p.expression for p in points}
         most = min(_STAGES, max(left - used, 0) // 2)
         new = [e for e in dict.fromkeys(map(canonical, stages)) if e not in known][:most]
-        found = [FrontPoint(e, e.complexity, squared_loss(e, *seen)) for e in new]
+        found = [FrontPoint(e, e.cost(costs), squared_loss(e, *seen)) for e in new]
         found = [choice.with_leave_one_out_error(p, *seen) for p in found]
         calls += used + 2 * len(found)
         if not found:

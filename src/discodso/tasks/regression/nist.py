@@ -17,7 +17,6 @@ from importlib import resources
 import numpy as np
 
 from discodso.base.arrays import Floats
-from discodso.tasks.regression.expression import Expression
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +53,6 @@ class NistData:
         """X and y, in an order of their own for each seed; noise is theirs, none is added."""
         order = np.random.default_rng(seed).permutation(len(self.y))
         return self.X[order], self.y[order]
-
-    def certified(self) -> Floats:
-        """What the model predicts with the certified parameters, float[n]."""
-        names = [f"b{k + 1}" for k in range(len(self.parameters))]
-        model = Expression.parse(self.formula, [*self.columns, *names])
-        return model(np.column_stack([self.X, np.tile(self.parameters, (len(self.y), 1))]))
 
 
 @cache

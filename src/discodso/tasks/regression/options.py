@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
+from discodso.base.checks import require
 from discodso.base.errors import DeclarationError
 from discodso.base.options import check_options, option
+from discodso.tasks.regression.operators import (
+    library_and_costs,
+    nesting_in_words,
+    nesting_rules,
+    operators_in_words,
+)
 
 BUDGET = 100_000
 Range = tuple[float, float]
 REALS: Range = (-math.inf, math.inf)
-MetricName = Literal["nmse", "nrmse", "mae", "r2"]
-METRICS: tuple[str, ...] = get_args(MetricName)
+LossName = Literal["nmse", "nrmse", "mae", "r2"]
+LOSSES: tuple[str, ...] = get_args(LossName)
 LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2", "const")
 
 
-def is_squared(metric: Any) -> bool:
-    """Whether a metric is one of the squared error, which least squares serves."""
-    return not callable(metric) and metric != "mae"
+def is_squared(loss: Any) -> bool:
+    """Whether a loss is one of the squared error, which least squares serves."""
+    return not callable(loss) and loss != "mae"
 
 
 def _units(words: list[str]) -> dict[str, str]:
@@ -38,8 +46,22 @@ def _units(words: list[str]) -> dict[str, str]:
 class ModelOptions:
     """What equations may look like, and how one is chosen."""
 
-    library: tuple[Any, ...] = option(
-        LIBRARY, 'Operators (names or `Operator` objects of one\'s own), numbers, and "const".', command=""
+    operators: Any = option(
+        LIBRARY,
+        'Operators (names or `Operator` objects of one\'s own), numbers, and "const"; or each with its cost, an '
+        "integer, as sin=4.",
+        read=operators_in_words,
+    )
+    nesting: Any = option(
+        None,
+        "Operators that must not stand inside others, as sin:sin,cos, in place of the rules that are there else: "
+        "no trigonometric function in another, no exp in exp, no log in log; none for no rules.",
+        read=nesting_in_words,
+    )
+    template: str | None = option(
+        None,
+        "A known outer form with unknown parts, as f(t) * exp(-k*t): a letter with inputs in parentheses is an "
+        "unknown function of these, a name that is no input is a constant.",
     )
     max_length: int = option(32, "Longest expression, in tokens.", least=1)
     const_range: Range = option(REALS, "Where constants may lie.", command="")
@@ -47,10 +69,11 @@ class ModelOptions:
     no_constant_subtrees: bool = option(True, "No operator has numbers only for operands.", command="")
     no_inverses: bool = option(True, "No operator directly inside its inverse.", command="")
     max_constants: int | None = option(None, "Limit on the number of constants.", command="")
-    metric: Any = option(
+    loss: Any = option(
         "nmse",
-        '"nmse", "nrmse", "mae", "r2", or a function of (y, prediction, weights) to a reward.',
-        choices=METRICS,
+        'What is minimised: "nmse", "nrmse", "mae", "r2", or a function of (y, prediction, weights) to a number; '
+        "the weights sum to 1.",
+        choices=LOSSES,
         command="",
     )
     polish: bool = option(
@@ -71,7 +94,6 @@ class ModelOptions:
     must_extrapolate: bool = option(
         True, "The model must also be good, and finite, on data twice as wide as those given.", command=""
     )
-    threads: int = option(1, "Of the evaluator.", least=1, command="")
     units: dict[str, str] = option(
         factory=dict,
         help='Units of all inputs and of the target by name, such as "m/s^2", or "1" for a plain number; only '
@@ -86,16 +108,33 @@ class ModelOptions:
         "unit of the target; 0 for pure numbers only.",
         least=0,
     )
+    n_jobs: int | None = option(
+        None,
+        "How many searches work side by side, in threads, on one budget; -1 for one on each core.",
+        least=-1,
+    )
 
-    IN_FILES: ClassVar[Mapping[str, Any]] = {"library": tuple[str, ...], "metric": MetricName}
+    IN_FILES: ClassVar[Mapping[str, Any]] = {
+        "operators": tuple[str, ...] | dict[str, int],
+        "nesting": dict[str, tuple[str, ...]] | None,
+        "loss": LossName,
+    }
 
     def __post_init__(self) -> None:
         check_options(self)
+        tokens, _ = library_and_costs(self.operators)
+        nesting_rules(self.nesting, tokens)
+        require("n_jobs", self.n_jobs, self.n_jobs != 0, "a number from 1 on, or -1 for all cores")
+
+    @property
+    def jobs(self) -> int:
+        """How many searches work side by side."""
+        return (os.cpu_count() or 1) if self.n_jobs == -1 else self.n_jobs or 1
 
     @property
     def refines(self) -> bool:
         """Whether the task fits constants by least squares."""
-        return bool(self.polish and is_squared(self.metric))
+        return bool(self.polish and is_squared(self.loss))
 
 
 @dataclass(frozen=True, kw_only=True)

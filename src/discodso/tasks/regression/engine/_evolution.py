@@ -332,3 +332,16 @@ def rate_pool(
             else:
                 counts[2] += 1
     return count
+
+
+@njit(**OPTIONS)
+def merge(archive: Archive, other: Archive) -> None:
+    """Offer all that another archive has kept to an archive of the same view."""
+    codes, values, lengths, errors, marks, coefficients, counts = other
+    slots = len(lengths) // len(counts)
+    for price in range(len(counts)):
+        for slot in range(counts[price]):
+            at = price * slots + slot
+            insert(
+                archive, price, codes[at], values[at], lengths[at], errors[at], marks[at], coefficients[at]
+            )

@@ -9,6 +9,7 @@ for y and fitted there.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -48,12 +49,12 @@ from discodso.tasks.regression.operators import OPERATORS
 
 PRICES = {"sin": 3, "cos": 3, "tan": 4, "tanh": 4, "exp": 2, "log": 2, "pow": 2, "abs": 2}
 PRICES |= {"asin": 4, "acos": 4, "atan": 4}
-_MOST_PRICE = 48
+MOST_PRICE = 48
 LARGEST = 96  # tokens of what is written down, coefficients and all
-_SLOTS = 12
+SLOTS = 12
 _SMALL_STEP = 1000
 _LARGEST_POWER = 8
-_EXACT = 1e-24  # errors of rounding
+EXACT = 1e-24  # errors of rounding
 _LONGER, _LEAST_LONGER = 1.25, 1000  # calls until a search that has explained all digits ends
 _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expressions, of one input; then y itself
 _EARNED = 0.5  # of y's share, goes to other views as far as the front is theirs
@@ -70,8 +71,8 @@ _UNIT_PRICE = 2  # of each independent unit that constants have, beyond those th
 _PLAIN_WITH_UNITS = 0.5
 _PRODUCT_PARTS, _LEADING = 3, 2  # of the calls that all other views share; and how many lead
 _UNIT_SHARES = (0.4, 0.5, 0.1)  # for as few units of constants as may be, one more, and as many as may be
-_GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
-_MOVES = np.array([3, 2, 2, 1.5, 1.5, 3, 2, 1, 2, 2, 1.5, 0.5, 0.5])
+GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
+MOVES = np.array([3, 2, 2, 1.5, 1.5, 3, 2, 1, 2, 2, 1.5, 0.5, 0.5])
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ class View:
         for _ in range(2):
             for q in self.fixed:
                 self.rest = self.rest - (q @ self.rest) * q
-        places = _MOST_PRICE * _SLOTS
+        places = MOST_PRICE * SLOTS
         self.archive = (
             np.zeros((places, longest), np.int64),
             np.zeros((places, longest)),
@@ -221,7 +222,7 @@ class View:
             np.full(places, np.inf),
             np.zeros(places, np.uint64),
             np.zeros((places, trees.MOST_TERMS + 1)),
-            np.zeros(_MOST_PRICE, np.int64),
+            np.zeros(MOST_PRICE, np.int64),
         )
         self.seen = np.zeros(1 << 14, np.uint64)
         self.calls = 0
@@ -234,6 +235,22 @@ class View:
     def best(self) -> float:
         """The smallest error."""
         return float(self.archive[3].min())
+
+    def copy(self) -> View:
+        """Another that goes its own way from here."""
+        other = copy.copy(self)
+        codes, values, lengths, errors, marks, coefficients, counts = self.archive
+        other.archive = (
+            codes.copy(),
+            values.copy(),
+            lengths.copy(),
+            errors.copy(),
+            marks.copy(),
+            coefficients.copy(),
+            counts.copy(),
+        )
+        other.seen, other.told, other.written = self.seen.copy(), dict(self.told), dict(self.written)
+        return other
 
     def state(self) -> State:
         """All that later steps depend on."""
@@ -281,7 +298,7 @@ class EquationSearch:
         binary = [code for code in setting.operators if trees.is_binary(code)]
         self.binary = np.array(binary, np.int64)
         self.unary = np.array([code for code in setting.operators if code not in binary], np.int64)
-        self.moves = np.cumsum(_MOVES / _MOVES.sum())
+        self.moves = np.cumsum(MOVES / MOVES.sum())
         self.counts = np.zeros(4, np.int64)  # calls, repeats, invalid drafts, proposals
         self.views = self._views()
         self._start_pool(probes, inputs)
@@ -374,7 +391,7 @@ class EquationSearch:
         units = self.setting.units
         self.pool_units = np.zeros((0, 1)) if units is None else np.zeros((_POOL, len(units.target)))
         self.known = np.zeros(1 << 18, np.uint64)
-        self.first = np.zeros(_MOST_PRICE + 2, np.int64)
+        self.first = np.zeros(MOST_PRICE + 2, np.int64)
         count = 0
         for i in range(inputs):
             mark = np.uint64(trees.hashed(probes[i], False))
@@ -416,7 +433,7 @@ class EquationSearch:
             setting.nesting,
             setting.most_constants,
             setting.limits,
-            _GENERIC,
+            GENERIC,
             self._units(view, most, offset),
         )
 
@@ -469,27 +486,21 @@ class EquationSearch:
         limit = before + room
         share = int((_LISTING if len(self.setting.columns) > 1 else _LISTING_ONE) * self.setting.budget)
         if self.stage == 0 and before + 2 <= share:
-            self._enumerate(min(limit, share))
             price = 0
-            # With units whole levels may have nothing to rate.
-            while self.setting.units and int(self.counts[0]) == before and price < self.pool_price:
+            # Where operators are dear there are prices that no new expression has.
+            while self.stage == 0 and int(self.counts[0]) == before and price < self.pool_price:
                 price = self.pool_price
-                if self.stage == 0:
-                    self._enumerate(min(limit, share))
-                else:
-                    self._vary(limit)
+                self._enumerate(min(limit, share))
         else:
-            self._vary(limit)
+            self.stage = max(self.stage, 1)
+        if self.stage and int(self.counts[0]) == before:
+            if self.stage == 1:
+                self._thin_out(limit)
+                self.stage = 2
+            if int(self.counts[0]) < limit:
+                self._evolve(limit)
         self._look()
         return int(self.counts[0]) - before
-
-    def _vary(self, limit: int) -> None:
-        """Dictionaries, once, and variations."""
-        if self.stage < 2:
-            self._thin_out(limit)
-            self.stage = 2
-        if int(self.counts[0]) < limit:
-            self._evolve(limit)
 
     def _rate_pool(self, view: View, limit: int) -> bool:
         """Rate what is new in the pool; whether all of it was.
@@ -541,7 +552,7 @@ class EquationSearch:
                 return
         self.complete = self.pool_price
         self._rewrite(limit)
-        if self.pool_full or self.views[0].best < _EXACT:
+        if self.pool_full or self.views[0].best < EXACT:
             self.stage = 1
             return
         self._next_level()
@@ -552,7 +563,7 @@ class EquationSearch:
             self.known = trees.grown(self.known)
         units = self.setting.units
         with_constants = units is not None and units.most > units.least and self.setting.most_constants > 0
-        constant = float(_GENERIC[0]) if with_constants else 0.0
+        constant = float(GENERIC[0]) if with_constants else 0.0
         more = pools.next_level(
             self.pool,
             self.first,
@@ -564,7 +575,7 @@ class EquationSearch:
             self.pool_units,
             constant,
         )
-        if more < 0 or self.pool_price >= _MOST_PRICE - 1:
+        if more < 0 or self.pool_price >= MOST_PRICE - 1:
             self.pool_full, self.stage = True, 1  # the level is not whole: what there is of it is left out
             return
         self.pool_count = int(more)
@@ -572,13 +583,18 @@ class EquationSearch:
         self.groups = self._by_unit()
 
     @property
+    def scale(self) -> float:
+        """Of the target: errors are relative to its square."""
+        return self.views[0].scale
+
+    @property
     def found(self) -> bool:
         """Whether nothing is left to explain, and a shorter equation was looked for as well."""
-        return self.solved_at is not None and int(self.counts[0]) >= _LONGER * self.solved_at + _LEAST_LONGER
+        return self.solved_at is not None and is_over(int(self.counts[0]), self.solved_at)
 
     def _look(self) -> None:
         """Note when all digits were first explained."""
-        if self.solved_at is None and self.views[0].best < _EXACT:
+        if self.solved_at is None and self.views[0].best < EXACT:
             self.solved_at = int(self.counts[0])
 
     def _thin_out(self, limit: int) -> None:
@@ -695,7 +711,7 @@ class EquationSearch:
         if int(self.counts[0]) + tried + 20 > limit:
             return
         filled = np.flatnonzero(view.archive[6])
-        place = int(filled[below(random, len(filled))]) * _SLOTS if len(filled) and below(random, 3) else -1
+        place = int(filled[below(random, len(filled))]) * SLOTS if len(filled) and below(random, 3) else -1
         inputs, parts = len(self.setting.columns), min(_PARTS, self.pool_count)
         inner = self._part(below(random, inputs if below(random, 2) else parts))
         factor = self._part(below(random, parts)) if below(random, 2) else None
@@ -764,8 +780,8 @@ class EquationSearch:
         errors, counts = self.views[0].archive[3], self.views[0].archive[6]
         front: set[float] = set()
         for price in np.flatnonzero(counts).tolist():
-            if errors[price * _SLOTS] < min(front, default=math.inf):
-                front.add(float(errors[price * _SLOTS]))
+            if errors[price * SLOTS] < min(front, default=math.inf):
+                front.add(float(errors[price * SLOTS]))
         own = [len(front.intersection(view.written.values())) / len(front) for view in self.views[1:]]
         shares = [(1.0 - _PLAIN) / len(own) + _EARNED * part for part in own]
         return [1.0 - sum(shares), *shares]
@@ -780,8 +796,8 @@ class EquationSearch:
         for view in self.views:
             codes, values, lengths, errors, _, coefficients, counts = view.archive
             smallest = math.inf
-            for price in range(_MOST_PRICE):
-                place = price * _SLOTS
+            for price in range(MOST_PRICE):
+                place = price * SLOTS
                 if not counts[price] or not errors[place] < 0.999 * smallest:
                     continue
                 smallest = float(errors[place])
@@ -932,11 +948,11 @@ class EquationSearch:
         """
         view = self.views[0]
         codes, values, lengths, errors, _, coefficients, counts = view.archive
-        for slot in range(1 if best else _SLOTS):
-            for price in range(_MOST_PRICE):
+        for slot in range(1 if best else SLOTS):
+            for price in range(MOST_PRICE):
                 if slot >= int(counts[price]):
                     continue
-                at = price * _SLOTS + slot
+                at = price * SLOTS + slot
                 yield (
                     codes[at, : lengths[at]],
                     values[at, : lengths[at]],
@@ -977,6 +993,11 @@ class EquationSearch:
         self.pool_full, self.solved_at = bool(run.data["full"]), run.data["solved_at"]
         for view in self.views:
             view.restore(state.part(view.name))
+
+
+def is_over(calls: int, solved_at: int) -> bool:
+    """Whether a search that has explained all digits after so many calls has looked long enough for less."""
+    return calls >= _LONGER * solved_at + _LEAST_LONGER
 
 
 def _orthonormal(rows: Sequence[Floats]) -> tuple[Floats, list[int]]:
@@ -1076,14 +1097,23 @@ def make_setting(
         codes.append(INV)
     codes = [code for code in codes if code != NEG]  # coefficients have signs
     prices = np.ones(COLUMN + len(columns))
-    for name, price in PRICES.items():
-        prices[OPERATORS[name].code] = price
+    if description.costs is None:
+        for name, price in PRICES.items():
+            prices[OPERATORS[name].code] = price
+    else:
+        for name, operator in OPERATORS.items():
+            prices[operator.code] = description.costs[name]
+        prices[CONSTANT] = description.costs["const"]
+        places = [name for name in description.numbers if name != "const"]
+        for place, name in enumerate(places):
+            prices[LITERAL + place] = description.costs[name]
     nesting = np.zeros((CONSTANT, CONSTANT), np.bool_)
-    if description.trigonometry:
-        family = [OPERATORS[name].code for name in ("sin", "cos", "tan")]
-        for outer in family:
-            nesting[outer, family] = True
-    nesting[EXP, EXP] = nesting[LOG, LOG] = True
+    trigonometric = ("sin", "cos", "tan")
+    rules = description.nesting
+    if rules is None:
+        rules = {**dict.fromkeys(trigonometric, trigonometric), "exp": ("exp",), "log": ("log",)}
+    for outer, inner in rules.items():
+        nesting[OPERATORS[outer].code, [OPERATORS[name].code for name in inner]] = True
     nesting[:, LOG_SIZE] = True
     nesting[[ADD, SUB], LOG_SIZE] = False
     most = fitting.MOST_CONSTANTS if description.max_constants is None else description.max_constants
