@@ -146,6 +146,7 @@ def _finisher(
     designs: Callable[[], tuple[Design, ...]],
     units: DeclaredUnits | None = None,
     laws: Mapping[Expression, Parts] | None = None,
+    complete: Callable[[], int] = lambda: 0,
 ) -> Callable[[Result, Path | None], FoundEquation]:
     """From the end of a search to a model; `kept` gives expressions for a number of calls, and those it took.
 
@@ -183,7 +184,7 @@ def _finisher(
             ]
             calls += more
         parts = {} if laws is None else laws.get(expression, {})
-        found = FoundEquation(expression, front, calls, data, designs(), parts)
+        found = FoundEquation(expression, front, calls, data, designs(), parts, complete())
         if folder is not None:
             write_equation(folder, found, result.calls)
         return found
@@ -227,7 +228,16 @@ def _compiled(
         # A constant is always a model, so that there is one even if nothing else was finite.
         return [*found, Expression.parse(repr(float(weights @ y)), data.columns)], used
 
-    finish = _finisher(settings, data, rows, seen, kept, lambda: started[0].designs(), units)
+    finish = _finisher(
+        settings,
+        data,
+        rows,
+        seen,
+        kept,
+        lambda: started[0].designs(),
+        units,
+        complete=lambda: started[0].engine.complete,
+    )
     task = Task(space, batch_objective=fit, name="regression")
 
     def standing(width: int) -> Sequence[Any]:
@@ -301,6 +311,7 @@ def _lines(outcome: Outcome, width: int) -> list[Any]:
         f"{found.data.target} = {export.text(found.expression)}",
         f"simplified: {export.simplified(found.expression)}",
         *(f"{name} = {part_text(part)}" for name, part in found.parts.items()),
+        *([f"all expressions that cost up to {found.complete} were tried"] if found.complete else []),
         f"R2 {found.r2:.6f} on all rows, {found.calls} objective calls",
     ]
 
@@ -335,6 +346,7 @@ def _data(outcome: Outcome) -> dict[str, Any]:
         "design": found.expression.design.to_dict(),
         "r2": found.r2,
         "calls": found.calls,
+        "complete": found.complete,
         "stop": outcome.result.stop.name.lower(),
         "front": found.rows,
     }

@@ -55,11 +55,14 @@ class FoundEquation(Model):
         data: that it was found on.
         kept: the best designs of every complexity that the search had kept.
         parts: the unknown functions and the constants of a template, by name.
+        complete: cost of operators and inputs up to which every expression was tried, with any coefficients; 0 if
+            none was.
     """
 
     data: GivenData
     kept: tuple[Design, ...]
     parts: Mapping[str, Expression | float] = field(default_factory=dict)
+    complete: int = 0
 
     @property
     def rows(self) -> list[dict[str, Any]]:
