@@ -177,3 +177,10 @@ def test_targets_are_searched_side_by_side(seed):
 def test_no_jobs_are_refused():
     with pytest.raises(ValueError, match="n_jobs must be a number from 1 on, or -1"):
         DisCoRegressor(n_jobs=0).fit(*table())
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_is_tried_may_be_longer_than_what_is_kept(jobs):
+    X, y = table(60)
+    model = DisCoRegressor(budget=30_000, max_length=1, n_jobs=jobs, random_state=0).fit(X[:, :1], y)
+    assert np.isfinite(model.predict(X[:, :1])).all()

@@ -295,7 +295,7 @@ class EquationSearch:
         if n < trees.PROBES:  # few rows: rows in between tell as well
             probes = probes * np.exp(0.1 * rng.standard_normal(probes.shape))
         self.probes = trees.room_for(probes, setting.longest)
-        self.room = fitting.fitting_room(setting.columns, setting.longest)
+        self.room = fitting.fitting_room(setting.columns, LARGEST)  # of what is tried, too, not only kept
         binary = [code for code in setting.operators if trees.is_binary(code)]
         self.binary = np.array(binary, np.int64)
         self.unary = np.array([code for code in setting.operators if code not in binary], np.int64)
