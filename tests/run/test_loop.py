@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +24,7 @@ from discodso import (
     Design,
     DisCoSettings,
     FixedSequence,
+    GPSettings,
     Integer,
     InvalidDesignError,
     NetworkSettings,
@@ -35,6 +37,7 @@ from discodso import (
     Token,
     Where,
     preset,
+    resume,
     search,
 )
 from discodso.baselines.random_search import RandomSettings
@@ -142,6 +145,19 @@ def test_a_design_that_meets_a_dead_end_is_drawn_again():
     assert result.stop is StopReason.BUDGET
     assert result.calls == 20_000
     assert sum(row.redrawn or 0 for row in result.history) > 0
+
+
+@pytest.mark.parametrize("method", [RandomSettings(50), GPSettings(population=50)])
+def test_other_methods_tell_a_dead_end_once_and_count_what_they_draw_again(tmp_path, method):
+    space = Space([Token("v", range=(0.9, 1)), Token("d")], FixedSequence(3), [RarelyStuck()])
+    with pytest.warns(DeadEndWarning, match="RarelyStuck forbids v, d") as warned:
+        result = search(Task(space, near), budget=200, method=method, out=tmp_path / "run")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeadEndWarning)
+        longer = resume(tmp_path / "run", task=Task(space, near), method=method, budget=300)
+    assert len([one for one in warned if one.category is DeadEndWarning]) == 1
+    assert sum(row.redrawn or 0 for row in result.history) > 0
+    assert longer.calls == 300
 
 
 def test_a_dead_end_is_told_once_however_often_the_method_begins_anew():

@@ -267,3 +267,11 @@ def test_a_constraint_that_names_an_unknown_token_is_refused(declare):
 def test_bad_constraints_are_refused(declare, word):
     with pytest.raises(DeclarationError, match=word):
         declare()
+
+
+def test_names_and_pairs_in_a_set_have_one_order():
+    """The mark of a space, by which `resume` knows it, must not depend on the order of a set."""
+    letters = [chr(ord("a") + k) for k in range(26)]
+    assert NoNesting(set(letters)) == NoNesting(letters)
+    assert InversePairs(set(itertools.pairwise(letters))).pairs[0] == ("a", "b")
+    assert InversePairs([{"y", "x"}]).pairs == (("x", "y"),)

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from discodso import (
+    ChildTypes,
     Choice,
     DeadEndError,
     DeclarationError,
@@ -39,6 +40,18 @@ MISTAKES = {
     "integers by the logarithm from 0 on": (lambda: Integer(0, 9, log=True), "positive lower end"),
     "no options": (lambda: Choice(), "at least one option"),
     "options in a list": (lambda: Choice(["a", "b"]), "one by one"),
+    "options in a range": (lambda: Choice(range(3)), "one by one"),
+    "a range to nowhere": (lambda: Real(math.nan, 1), r"must be a pair (low, high) of numbers, got (nan, 1"),
+    "a value without a name": (lambda: Token("t", Real(0, 1)), "give values by name: Token('t', x=Real("),
+    "a rule about a token itself": (lambda: Follows(SVC, "plain"), "takes names of tokens"),
+    "a function as a rule": (
+        lambda: Space([SVC], FixedSequence(1), [lambda design: True]),
+        "for a function Where(function)",
+    ),
+    "a second child where there is one": (
+        lambda: Space([Token("f", 1), Token("x")], Tree(), [ChildTypes("f", 1, "x")]),
+        "'f' has 1 child; they are counted from 0, got 1",
+    ),
     "an option twice": (lambda: Choice("a", "b", "a"), "'a' is there twice"),
     "an option that JSON cannot keep": (
         lambda: Choice(object(), "a"),
@@ -65,6 +78,10 @@ MISTAKES = {
         "called 'kernel'",
     ),
     "a condition that is no function": (lambda: Where(True), "function of a design"),
+    "a condition that forgets to return": (
+        lambda: Space([SVC], FixedSequence(1), [Where(lambda design: None, called="odd")]).sample(),
+        "Where(odd) must return True or False, got None for",
+    ),
     "children in a sequence": (
         lambda: Space([Token("f", 2, x=Real(0, 1))], FixedSequence(2)),
         "use shape Tree",

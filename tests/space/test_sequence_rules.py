@@ -243,7 +243,7 @@ def test_a_condition_that_nothing_meets_says_so():
     ("rule", "words"),
     [
         (lambda: Follows("a", "nobody"), "no token 'nobody'"),
-        (lambda: StartsWith(()), "at least one token name"),
+        (lambda: StartsWith(()), "names of tokens, strings, and at least one"),
         (lambda: Sum("speed", at_most=3), "no token carries a number called 'speed'"),
         (lambda: Sum("w"), "needs at_most or at_least"),
         (lambda: Sum("w", at_most=1, at_least=2), "above at_most"),

@@ -120,7 +120,7 @@ class Infinite(Prior):
         (lambda: Space([Token("a")], FixedSequence(2), Required("a")), "constraints must be a list"),
         (lambda: Space([Token("a")], FixedSequence(2), None), "constraints must be a list"),
         (lambda: Space(Token("a"), FixedSequence(2)), "tokens must be a list"),
-        (lambda: Space([Token("a")], FixedSequence(2), [ForbiddenChild("a", Token("a"))]), "token name"),
+        (lambda: Space([Token("a")], FixedSequence(2), [ForbiddenChild("a", Token("a"))]), "names of tokens"),
         (lambda: Space([Token("a")], FixedSequence(10**7)), "at most 10000"),
     ],
 )

@@ -27,7 +27,7 @@ from discodso import DeclarationError, FixedSequence, Library, OpenSequence, Spa
         (lambda: Token("a", 1.5), "arity"),
         (lambda: Token("a", range=(1, 1)), "empty"),
         (lambda: Token("a", range=(2, 1)), "empty"),
-        (lambda: Token("a", range=(math.nan, 1)), "empty"),
+        (lambda: Token("a", range=(math.nan, 1)), "of numbers"),
         (lambda: Token("a", range=(math.inf, math.inf)), "empty"),
         (lambda: Token("a", range=3), "pair"),
         (lambda: Token("a", range="01"), "pair"),

@@ -195,10 +195,10 @@ def test_a_grammar_of_rules():
     ("rule", "words"),
     [
         (lambda: ChildTypes("f", 2, "x"), "'f' has 2 children"),
-        (lambda: ChildTypes("x", None, "x"), "'x' has 0 children"),
+        (lambda: ChildTypes("x", None, "x"), "'x' has no children"),
         (lambda: ChildTypes("f", -1, "x"), "child must be an integer >= 0"),
         (lambda: ChildTypes("f", 0, "z"), "no token 'z'"),
-        (lambda: ChildTypes("f", 0, ()), "at least one token name"),
+        (lambda: ChildTypes("f", 0, ()), "names of tokens, strings, and at least one"),
     ],
 )
 def test_mistakes_in_types_are_refused(rule, words):

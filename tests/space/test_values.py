@@ -48,7 +48,7 @@ def test_true_and_one_are_one_option():
     [
         (1, 1, False, "empty"),
         (math.inf, math.inf, False, "empty"),
-        (math.nan, 1, False, "empty"),
+        (math.nan, 1, False, "of numbers"),
         (-1e308, 1e308, False, "too wide for float64"),
         (0, 5, True, "positive lower end"),
         (1e300, math.nextafter(1e300, math.inf), True, "too narrow"),

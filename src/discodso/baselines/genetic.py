@@ -25,7 +25,7 @@ from discodso.base.checks import require, require_integer, require_number, seed_
 from discodso.base.errors import DeadEndError
 from discodso.baselines.common import all_units, extra, sound_designs, with_options
 from discodso.disco.method import Metrics, told_arrays
-from discodso.disco.sampling import sample
+from discodso.disco.sampling import Redrawn, sample
 from discodso.disco.uniform import UniformStepper
 from discodso.space.design import Design, DesignBatch
 from discodso.space.replay import replay
@@ -109,6 +109,7 @@ class GP:
         self._generations: deque[list[Any]] = deque()  # of which not all are rated
         self._unasked: list[Any] = []
         self._asked: dict[bytes, deque[Any]] = {}
+        self._redrawn = Redrawn()
 
     # ---------------------------------------------------------------------------------------- ask and tell
 
@@ -159,7 +160,9 @@ class GP:
         while self._generations and all(one.fitness.valid for one in self._generations[0]):
             self._population = self._generations.popleft()
             self.generation += 1
-        return Metrics(kept=len(self._population)) if self._population else None
+        if not self._population:
+            return None
+        return Metrics(kept=len(self._population), redrawn=self._redrawn.take())
 
     # --------------------------------------------------------------------------------------------- breeding
 
@@ -191,8 +194,8 @@ class GP:
                 if len(made) >= count:
                     break
         if len(made) < count:
-            stepper = UniformStepper(self.space)
-            made += self._individuals(sample(self.space, stepper, count - len(made), self._rng).designs)
+            found = sample(self.space, UniformStepper(self.space), count - len(made), self._rng)
+            made += self._individuals(self._redrawn.note(found))
         return made[:count]
 
     def _make_toolbox(self) -> Any:
@@ -332,7 +335,7 @@ class GP:
     # ------------------------------------------------------------------------------------------------ state
 
     def state(self) -> State:
-        """Individuals with their rewards, and the random stream."""
+        """Individuals with their rewards, the random stream, and what was drawn again."""
         everyone = [*self._population, *(one for part in self._generations for one in part)]
         place = {id(one): number for number, one in enumerate(everyone)}
         rewards = [one.fitness.values[0] if one.fitness.valid else np.nan for one in everyone]
@@ -344,19 +347,22 @@ class GP:
             "unasked": [place[id(one)] for one in self._unasked],
             "asked": [place[id(one)] for waiting in self._asked.values() for one in waiting],
         }
-        return State({**arrays, "rewards": np.array(rewards, np.float64)}, data)
+        own = State({**arrays, "rewards": np.array(rewards, np.float64)}, data)
+        return State.of_parts({"own": own, "redrawn": self._redrawn.state()})
 
     def restore(self, state: State) -> None:
         """Go on from a state of a method with the same space and settings."""
+        own = state.part("own")
+        self._redrawn.restore(state.part("redrawn"))
         tokens, lengths, units, rewards = (
-            state.arrays[key] for key in ("tokens", "lengths", "units", "rewards")
+            own.arrays[key] for key in ("tokens", "lengths", "units", "rewards")
         )
-        restore_generator(self._rng, state.data["random"])
-        self.generation = int(state.data["generation"])
+        restore_generator(self._rng, own.data["random"])
+        self.generation = int(own.data["generation"])
         everyone = self._individuals(with_options(self.space, tokens, lengths, units), units, rewards)
         rest = iter(everyone)
-        self._population, *more = ([*islice(rest, size)] for size in state.data["sizes"])
+        self._population, *more = ([*islice(rest, size)] for size in own.data["sizes"])
         self._generations = deque(more)
-        self._unasked = [everyone[number] for number in state.data["unasked"]]
+        self._unasked = [everyone[number] for number in own.data["unasked"]]
         self._asked = {}
-        self._hand_out([everyone[number] for number in state.data["asked"]])
+        self._hand_out([everyone[number] for number in own.data["asked"]])

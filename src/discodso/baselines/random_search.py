@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from discodso.base.checks import require_integer, seed_sequence, settle_integers
 from discodso.disco.method import Metrics
-from discodso.disco.sampling import sample
+from discodso.disco.sampling import Redrawn, sample
 from discodso.disco.uniform import UniformStepper
 from discodso.space.design import Design, DesignBatch
 from discodso.space.space import Space
@@ -43,23 +43,26 @@ class RandomSearch:
         self.batch_size = settings.batch_size
         self._stepper = UniformStepper(space)
         self._rng = np.random.default_rng(seed_sequence(seed))
+        self._redrawn = Redrawn()
 
     def ask(self, size: int | None = None) -> DesignBatch:
         """Designs drawn at random."""
         count = self.batch_size if size is None else size
         require_integer("size", count, 1)
-        return sample(self.space, self._stepper, count, self._rng).designs
+        return self._redrawn.note(sample(self.space, self._stepper, count, self._rng))
 
     def tell(
         self, designs: Sequence[Design], rewards: ArrayLike, weights: ArrayLike | None = None
     ) -> Metrics | None:
         """Nothing to learn."""
-        return None
+        return Metrics(redrawn=self._redrawn.take())
 
     def state(self) -> State:
-        """The random stream."""
-        return State({}, {"random": generator_state(self._rng)})
+        """The random stream, and what was drawn again."""
+        own = State(data={"random": generator_state(self._rng)})
+        return State.of_parts({"own": own, "redrawn": self._redrawn.state()})
 
     def restore(self, state: State) -> None:
         """Go on from a state."""
-        restore_generator(self._rng, state.data["random"])
+        restore_generator(self._rng, state.part("own").data["random"])
+        self._redrawn.restore(state.part("redrawn"))

@@ -122,6 +122,7 @@ def bench_laws(
     laws: Annotated[str, Option(help="'all', or names such as I.12.2 separated by commas.")] = "all",
     noise: Annotated[str, Option(help="Shares of the target's deviation, separated by commas.")] = "0",
     half: Annotated[str, Option(help="all, tuned (odd numbers) or shown (even numbers).")] = "all",
+    units: Annotated[bool, Option("--units", help="Tell the units of laws that have some.")] = False,
 ) -> None:
     """Search for laws of physics and of classical sets: how many are found again; go on by the same command."""
     from discodso.base.checks import require, require_one_of
@@ -138,7 +139,9 @@ def bench_laws(
     part: Any = half
     wanted = law_runs.chosen(_listed(sets), _listed(laws), part)
     with runs.opened() as where:
-        table = law_runs.bench(wanted, noises, runs.seeds, runs.budget, runs.out.resolve(), where, _say)
+        table = law_runs.bench(
+            wanted, noises, runs.seeds, runs.budget, runs.out.resolve(), where, _say, units
+        )
     print(f"{runs.budget} calls, {runs.seeds} seed(s)\n\n{table}", end="")
 
 

@@ -8,7 +8,6 @@ designs that were never asked for: `tell` gathers until a batch is full, then ma
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,12 +17,12 @@ from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import require, require_integer, require_number, seed_sequence, settle_integers
-from discodso.base.errors import DeadEndWarning, DeclarationError
+from discodso.base.errors import DeclarationError
 from discodso.disco.archive import Archive, Pool
 from discodso.disco.method import Metrics, told_arrays
 from discodso.disco.proposers.refinement import Refinement
 from discodso.disco.proposers.variation import Variation
-from discodso.disco.sampling import Sample, sample
+from discodso.disco.sampling import Redrawn, sample
 from discodso.disco.scheduler import POLICY, Origins, Scheduler
 from discodso.disco.screen import Screen
 from discodso.disco.scripts import Scripts
@@ -258,9 +257,9 @@ class DisCo:
         if not self._is_stuck():
             return metrics
         self._over_starts = self._over_starts.begin_anew()
-        warned = self._start.warned
+        warned = self._start.redrawn.warned
         self._begin(self.restarts + 1)
-        self._start.warned = warned  # once in a run is enough
+        self._start.redrawn = Redrawn(warned)  # once in a run is enough
         return replace(metrics or Metrics(), restarted=True)
 
     def _note(self, best: float, calls: int) -> None:
@@ -340,7 +339,7 @@ class _Start:
         self._origins = Origins(10 * settings.batch_size)
         self._pool = Pool.empty(space)
         self._sources: Ints = np.empty(0, np.int64)  # of the designs in the pool
-        self._redrawn, self.warned = 0, False
+        self.redrawn = Redrawn()
 
     def ask(self, count: int) -> DesignBatch:
         """Designs to evaluate again, those of the proposers, and what is left over from the network."""
@@ -386,10 +385,9 @@ class _Start:
             found = sample(self._space, self._uniform, total, self._rng, scripts=joined)
         else:
             found = self.learner.sample(total, self._rng, joined)
-        self._note_redrawn(found)
-        parts, at = list[DesignBatch](), 0
+        drawn, parts, at = self.redrawn.note(found), list[DesignBatch](), 0
         for source, size, taken in (*((k, len(s), n) for k, s, n in scripts), (POLICY, count * each, count)):
-            parts.append(self._passed(found.designs.select(slice(at, at + size)), taken, source))
+            parts.append(self._passed(drawn.select(slice(at, at + size)), taken, source))
             at += size
         return parts
 
@@ -400,13 +398,6 @@ class _Start:
             designs = designs.select(self.screen.choose(designs, count, self._rng))
         self._note(designs, source)
         return designs
-
-    def _note_redrawn(self, found: Sample) -> None:
-        """Count what was drawn again, and say so the first time that a rule ran into a dead end."""
-        if found.dead_end is not None and not self.warned:
-            self.warned = True
-            warnings.warn(f"{found.dead_end}. Such designs are drawn again.", DeadEndWarning, stacklevel=2)
-        self._redrawn += found.redrawn
 
     def _in_order(self) -> list[tuple[int, Any]]:
         """Proposers with their numbers; variation comes last, since it takes what others leave."""
@@ -446,8 +437,7 @@ class _Start:
             for source, proposer in enumerate(self._proposers, start=1):
                 proposer.learn(told.select(sources == source), self.archive)
         learned = Metrics() if self.learner is None else self.learner.learn(told)
-        metrics = replace(learned, redrawn=self._redrawn)
-        self._redrawn = 0
+        metrics = replace(learned, redrawn=self.redrawn.take())
         return replace(metrics, shares=self.scheduler.named_shares()) if self._proposers else metrics
 
     def state(self) -> State:
@@ -458,7 +448,7 @@ class _Start:
             "origins": State(self._origins.to_arrays()),
             "scheduler": State(data=self.scheduler.to_dict()),
             "random": State(data=generator_state(self._rng)),
-            "redrawn": State(data={"count": self._redrawn, "warned": self.warned}),
+            "redrawn": self.redrawn.state(),
         }
         if self.learner is not None:
             parts["learner"] = self.learner.state()
@@ -480,8 +470,7 @@ class _Start:
         if len(self._sources) != len(self._pool):
             raise ValueError("sources that are not as many as designs")
         self._origins.restore(state.part("origins").arrays)
-        redrawn = state.part("redrawn").data
-        self._redrawn, self.warned = int(redrawn["count"]), bool(redrawn["warned"])
+        self.redrawn.restore(state.part("redrawn"))
         self.scheduler = self.scheduler.with_dict(state.part("scheduler").data)
         if self.archive is not None:
             self.archive = self.archive.restored(self._space, state.part("archive"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from discodso.base.arrays import Bools, Floats, Ints
-from discodso.base.errors import DeadEndError, TrainingError
+from discodso.base.errors import DeadEndError, DeadEndWarning, TrainingError
 from discodso.disco.emission import Asked, Emission, Places
 from discodso.disco.scripts import Reader, Scripts
 from discodso.space import _kernels
@@ -16,6 +17,7 @@ from discodso.space.design import DesignBatch
 from discodso.space.prefix import Prefix
 from discodso.space.ruled import Options
 from discodso.space.space import Space
+from discodso.space.state import State
 
 _NOTHING = np.empty((0, 1))
 _ATTEMPTS, _AS_MANY = 40, 10  # to draw designs again; the first of them as many as are missing
@@ -61,6 +63,34 @@ class Sample:
     designs: DesignBatch
     redrawn: int = 0
     dead_end: str | None = None
+
+
+class Redrawn:
+    """Counts designs that were drawn again, and says so the first time that a rule ran into a dead end."""
+
+    def __init__(self, warned: bool = False) -> None:
+        self._count, self.warned = 0, warned
+
+    def note(self, found: Sample) -> DesignBatch:
+        """The designs of a sample, whose repetitions are counted."""
+        if found.dead_end is not None and not self.warned:
+            self.warned = True
+            warnings.warn(f"{found.dead_end}. Such designs are drawn again.", DeadEndWarning, stacklevel=2)
+        self._count += found.redrawn
+        return found.designs
+
+    def take(self) -> int:
+        """How many since the last time."""
+        count, self._count = self._count, 0
+        return count
+
+    def state(self) -> State:
+        """The count, and whether it was said."""
+        return State(data={"count": self._count, "warned": self.warned})
+
+    def restore(self, state: State) -> None:
+        """Go on from a state."""
+        self._count, self.warned = int(state.data["count"]), bool(state.data["warned"])
 
 
 def sample(

@@ -36,11 +36,17 @@ def chosen(sets: str | Iterable[str], names: str | Iterable[str], half: Half) ->
     return selected([*found, *(nist() if "nist" in wanted else ())], names, half)
 
 
-def law_settings(law: Law | NistData, noise: float, seed: int, budget: int) -> RunSettings:
-    """A run for a law, with the default settings of equations."""
+def law_settings(
+    law: Law | NistData, noise: float, seed: int, budget: int, units: bool = False
+) -> RunSettings:
+    """A run for a law, with the default settings of equations, which may be told the units."""
     X, y = law.data(noise, seed)
-    given = GivenData(X, y, np.ones(len(y)), law.columns)
-    return RunSettings(RegressionOptions(table="", target="y"), Plan(budget, seed), given=given)
+    given = GivenData(X, y, np.ones(len(y)), law.columns, "target")
+    known = {}
+    if units and isinstance(law, Law) and law.target_unit:
+        known = {variable.name: variable.unit for variable in law.variables} | {"target": law.target_unit}
+    options = RegressionOptions(table="", target="target", units=known)
+    return RunSettings(options, Plan(budget, seed), given=given)
 
 
 def figures(formula: Formula, law: Law | NistData, seed: int, noise: float) -> Figures:
@@ -65,9 +71,9 @@ def score(law: Law | NistData, noise: float, seed: int, outcome: Outcome) -> Fig
     return {**figures(found.expression, law, seed, noise), **shown}
 
 
-def run(law: Law | NistData, noise: float, seed: int, budget: int) -> Figures:
-    """The score of a run that is kept nowhere, with its CPU seconds."""
-    return scored(law_settings(law, noise, seed, budget), partial(score, law, noise, seed))
+def run(law: Law | NistData, noise: float, seed: int, budget: int, units: bool = False) -> Figures:
+    """The score of a run that is kept nowhere, with its CPU seconds; it may be told the units."""
+    return scored(law_settings(law, noise, seed, budget, units), partial(score, law, noise, seed))
 
 
 def bench(
@@ -78,17 +84,23 @@ def bench(
     out: Path,
     executor: Executor,
     report: Callable[[str], None],
+    units: bool = False,
 ) -> str:
-    """Do what is missing of these runs, and write their scores as lines of JSON; gives the table."""
+    """Do what is missing of these runs, and write their scores as lines of JSON; gives the table.
+
+    With `units` the search is told those of the laws that have some.
+    """
     jobs, about = list[Job](), list[Figures]()
+    variant = f"{budget} calls{', units' if units else ''}"
     for seed, noise, law in product(range(seeds), noises, wanted):
         if law.set != "nist" or noise == noises[0]:  # their noise is their own
             case = f"{law.set}, {law.name}, noise {noise:g}"
-            settings = law_settings(law, noise, seed, budget)
+            settings = law_settings(law, noise, seed, budget, units)
             # The search plans for its budget, so that runs of another one are other runs.
-            jobs.append(Job("laws", case, f"{budget} calls", settings, partial(score, law, noise, seed)))
+            jobs.append(Job("laws", case, variant, settings, partial(score, law, noise, seed)))
             about.append({"set": law.set, "law": law.name, "noise": noise, "tuned": law.tuned})
-    return table(scores_of(jobs, about, out, f"laws-{budget}", executor, report))
+    name = f"laws-{budget}{'-units' if units else ''}"
+    return table(scores_of(jobs, about, out, name, executor, report))
 
 
 def table(records: Sequence[Figures]) -> str:

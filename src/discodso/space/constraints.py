@@ -119,10 +119,12 @@ class Where(Constraint, sees_values=False):
     def accepts(self, design: Design) -> bool:
         """Whether a finished design meets the condition."""
         try:
-            return bool(self.predicate(design))
+            if (answer := self.predicate(design)) is not None:
+                return bool(answer)
         except Exception as error:
             what = f"{self.name} raised {type(error).__name__}"
             raise DeclarationError(f"{what} for {design}: {error}") from error
+        raise DeclarationError(f"{self.name} must return True or False, got None for {design}")
 
 
 def _written_out(constant: Any) -> str:
@@ -162,19 +164,26 @@ class AboutTokens(Constraint):
 
 def names_of(given: Names) -> tuple[str, ...]:
     """Names of tokens, of which there must be one at least."""
-    names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    names = _in_order(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     if not names or not all(isinstance(name, str) for name in names):
-        raise DeclarationError(f"a constraint needs at least one token name, got {given!r:.80}")
+        raise DeclarationError(
+            f"a constraint takes names of tokens, strings, and at least one, got {given!r:.80}"
+        )
     return names
 
 
 def _pairs(given: Pairs) -> tuple[tuple[str, ...], ...]:
-    for pair in (pairs := tuple(given)):
+    for pair in (pairs := _in_order(given)):
         if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(name, str) for name in pair):
             raise DeclarationError(f"expected pairs of token names, got {pair!r}")
     if not pairs:
         raise DeclarationError("a constraint on pairs needs at least one pair of token names, got none")
-    return tuple(map(tuple, pairs))
+    return tuple(map(_in_order, pairs))
+
+
+def _in_order(given: Iterable[Any]) -> tuple[Any, ...]:
+    """The entries; of a set in an order that is the same in every process, so that marks of equal spaces are."""
+    return tuple(sorted(given, key=repr)) if isinstance(given, (set, frozenset)) else tuple(given)
 
 
 # ------------------------------------------------------------------------------------- lengths and counts

@@ -230,7 +230,8 @@ def _entry(name: str, given: Any) -> Entry:
             raise InvalidDesignError(f"{name!r}: {error}") from None
     if not is_number(given):
         what = f"the value of {name!r} must be a finite number, got {given!r:.80}"
-        raise InvalidDesignError(f"{what}; give options by the name of the value")
+        hint = "" if isinstance(given, float) else "; give options by the name of the value"
+        raise InvalidDesignError(what + hint)
     return float(given)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from inspect import isfunction
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,9 @@ class RuledSpace:
             require(key, given, good, f"a list of {kind.__name__} objects")
             object.__setattr__(self, key, tuple(given))
             for rule in getattr(self, key):
-                require(key, rule, isinstance(rule, kind), f"{kind.__name__} objects")
+                plain = key == "constraints" and isfunction(rule)
+                what = f"{kind.__name__} objects" + (", for a function Where(function)" if plain else "")
+                require(key, rule, isinstance(rule, kind), what)
         require("bounds", self.bounds, isinstance(self.bounds, Bounds), "a Bounds object")
         for rule in (*self.rules, *self.priors, self.bounds):
             try:

@@ -61,6 +61,8 @@ class Token:
         if not isinstance(name, str) or not name.strip():
             raise DeclarationError(f"a token needs a name that is a non-empty string, got {name!r}")
         of_token = f"token {name!r}: "
+        if isinstance(arity, (Real, Integer, Choice)):
+            raise DeclarationError(f"{of_token}give values by name: Token({name!r}, x={arity!r:.80})")
         require_integer(of_token + "arity", arity, 0)
         require_one_of(of_token + "scale", scale, ("linear", "log"))
         require_number(of_token + "complexity", complexity)

@@ -69,7 +69,9 @@ class ChildTypes(AboutTokens, sees_values=False):
         for name in self.parents:
             arity = int(library.arity[library.id(name)])
             if not arity or (self.child is not None and self.child >= arity):
-                raise DeclarationError(f"{name!r} has {arity} children, so none is number {self.child or 0}")
+                has = f"{arity or 'no'} child{'ren' * (arity != 1)}"
+                number = "" if self.child is None else f"; they are counted from 0, got {self.child}"
+                raise DeclarationError(f"{name!r} has {has}{number}")
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""

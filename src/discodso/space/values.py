@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -32,6 +32,8 @@ def checked_range(of: str, low: Any, high: Any, log: bool) -> tuple[float, float
         raise DeclarationError(
             f"{of} must be a pair (low, high) of numbers, got {(low, high)!r:.80}"
         ) from None
+    if math.isnan(low) or math.isnan(high):
+        raise DeclarationError(f"{of} must be a pair (low, high) of numbers, got {(low, high)!r:.80}")
     if not low < high or low == math.inf or high == -math.inf:
         raise DeclarationError(f"{of} ({low:g}, {high:g}) is empty, low must be below high")
     if log:
@@ -137,7 +139,7 @@ class Choice:
     log: ClassVar[bool] = False  # options have no scale
 
     def __init__(self, *options: Option) -> None:
-        if len(options) == 1 and isinstance(options[0], (list, tuple, set, dict, np.ndarray)):
+        if len(options) == 1 and isinstance(options[0], Iterable) and not isinstance(options[0], str):
             raise DeclarationError(
                 "Choice takes its options one by one: Choice('a', 'b'), or Choice(*options)"
             )

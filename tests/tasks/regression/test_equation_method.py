@@ -1,5 +1,8 @@
 """The compiled search as the method of a run: units, samples, guesses, budgets, folders, limits."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -30,6 +33,24 @@ def test_the_budget_holds_and_is_used(budget):
     model = DisCoRegressor(budget=budget, random_state=0).fit(X, y)
     assert 0.8 * budget - 50 <= model.calls_ <= budget
     assert model.result_.stop is StopReason.BUDGET
+
+
+def test_the_result_says_up_to_where_the_search_was_complete():
+    X, y = table()
+    costs = [
+        DisCoRegressor(budget=budget, random_state=0).fit(X, y).complete_ for budget in (100, 5000, 40_000)
+    ]
+    assert 1 <= costs[0] < costs[1] < costs[2] < 10
+
+
+def test_a_search_for_an_equation_does_without_torch():
+    code = (
+        "import sys; import numpy as np; from discodso import DisCoRegressor\n"
+        "X = np.linspace(1, 2, 20)[:, None]; DisCoRegressor(budget=100).fit(X, 3 * X[:, 0] ** 2)\n"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_badly_scaled_tables_are_as_good_as_others():
@@ -156,3 +177,10 @@ def test_targets_are_searched_side_by_side(seed):
 def test_no_jobs_are_refused():
     with pytest.raises(ValueError, match="n_jobs must be a number from 1 on, or -1"):
         DisCoRegressor(n_jobs=0).fit(*table())
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_is_tried_may_be_longer_than_what_is_kept(jobs):
+    X, y = table(60)
+    model = DisCoRegressor(budget=30_000, max_length=1, n_jobs=jobs, random_state=0).fit(X[:, :1], y)
+    assert np.isfinite(model.predict(X[:, :1])).all()

@@ -261,9 +261,9 @@ def nested(model, outer, inner):
 def test_rules_of_nesting_are_the_users():
     rng = np.random.default_rng(0)
     X = rng.uniform(-3, 3, (80, 1))
-    y = 2 * np.sin(np.cos(X[:, 0])) + X[:, 0]
+    y = 2 * np.sin(np.cos(X[:, 0]))
     free = DisCoRegressor(budget=20_000, nesting={}, random_state=0).fit(X, y)
-    assert str(free) == "x1 + 2 * sin(cos(x1))"
+    assert str(free) == "2 * sin(cos(x1))"
     ruled = DisCoRegressor(budget=20_000, random_state=0).fit(X, y)
     assert not nested(ruled, "sin", "cos")
     assert nested(free, "sin", "cos")

@@ -20,9 +20,16 @@ from discodso.space.design import Design, DesignBatch
 from discodso.space.space import Space
 from discodso.space.state import State
 from discodso.tasks.regression.data import Rows
+from discodso.tasks.regression.declared_units import DeclaredUnits
 from discodso.tasks.regression.engine import _evolution as evolution
 from discodso.tasks.regression.engine import _trees as trees
-from discodso.tasks.regression.engine.search import LARGEST, EquationSearch, Setting, make_setting
+from discodso.tasks.regression.engine.search import (
+    LARGEST,
+    EquationSearch,
+    Setting,
+    Units,
+    make_setting,
+)
 from discodso.tasks.regression.engine.side_by_side import SideBySide
 from discodso.tasks.regression.expression import CONST, Expression, Item, input_index, literal_value
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace
@@ -45,6 +52,7 @@ class EquationSettings:
         description: what expressions may look like.
         fit: the data.
         budget: calls of the run, by which the search plans.
+        units: of inputs and target, None if they do not matter.
         guesses: expressions to begin with.
         started: is told the search when it is built, so that what it keeps can be had at the end.
         jobs: searches side by side.
@@ -53,6 +61,7 @@ class EquationSettings:
     description: RegressionSpace
     fit: Fit
     budget: int
+    units: DeclaredUnits | None = None
     guesses: tuple[Design, ...] = ()
     started: Callable[[EquationMethod], None] = lambda method: None
     jobs: int = 1
@@ -88,6 +97,7 @@ class EquationMethod:
             names,
             [value for _, value in self.literals],
             settings,
+            None if settings.units is None else Units(*settings.units.arrays, settings.units.most),
         )
         number = int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
         one = settings.jobs == 1
@@ -202,7 +212,8 @@ class EquationMethod:
         elif code == trees.CONSTANT:
             found = [(CONST, value)]
         elif code >= trees.LITERAL:
-            found = [self.literals[code - trees.LITERAL][0]]
+            place = code - trees.LITERAL
+            found = [self.literals[place][0]] if place < len(self.literals) else [(CONST, 1.0)]
         elif code == trees.INV and "inv" not in self.space.library.names:
             found = ["div", (CONST, 1.0)]
         else:
@@ -234,13 +245,13 @@ class EquationMethod:
         found: dict[Expression, None] = {}
         X, y, weights = rows
         calls = 0
-        for codes, values in self._promising():
+        for codes, values, offset in self._promising():
             if calls + 2 > room:
                 break
             terms = list(self.terms(codes, values))
             with np.errstate(all="ignore"):
                 table = [Expression(Design.of(*term), columns)(X) for term in terms]
-            factors, used = _lean(table, y, weights, room - calls)
+            factors, used = _lean(table, y, weights, room - calls, offset)
             calls += used
             if factors is None:
                 continue
@@ -253,22 +264,26 @@ class EquationMethod:
             found[Expression(Design.of(*added(parts)), columns)] = None
         return list(found), calls
 
-    def _promising(self) -> list[tuple[Ints, Floats]]:
-        """The best of every price that is better than all cheaper ones, and those that come close to them."""
+    def _promising(self) -> list[tuple[Ints, Floats, bool]]:
+        """The best of every price that is better than all cheaper ones, and those that come close to them.
+
+        With each is said whether it may have an offset.
+        """
         kept = list(self.engine.kept())
         smallest: dict[int, float] = {}
         for _, _, _, error, price in sorted(kept, key=lambda own: own[4]):
             before = min((found for other, found in smallest.items() if other <= price), default=math.inf)
             smallest[price] = min(error, before)
         front, close = [], []
-        for codes, values, _, error, price in kept:
+        for codes, values, coefficients, error, price in kept:
+            one = codes, values, self.setting.units is None or bool(coefficients[0] != 0.0)
             cheaper = smallest.get(
                 price - 1, min((e for p, e in smallest.items() if p < price), default=math.inf)
             )
             if error < _BETTER * cheaper and error == smallest[price]:
-                front.append((codes, values))
+                front.append(one)
             elif error < _CLOSE * smallest[price]:
-                close.append((codes, values))
+                close.append(one)
         return [*front, *close][:_CANDIDATES]
 
     # ------------------------------------------------------------------------------------------ checkpoint
@@ -354,14 +369,16 @@ def _power_of_ten(size: float) -> float:
     return 10.0 ** round(math.log10(size)) if 0 < size < math.inf else 1.0
 
 
-def _lean(table: list[Floats], y: Floats, weights: Floats, room: int) -> tuple[Floats | None, int]:
+def _lean(
+    table: list[Floats], y: Floats, weights: Floats, room: int, offset: bool = True
+) -> tuple[Floats | None, int]:
     """Offset and coefficients of a sum, those that bring nothing 0, and how often coefficients were solved."""
     columns = [np.ones(len(y)), *table]
     if not all(np.isfinite(column).all() for column in columns):
         return None, 0
     roots = np.sqrt(weights)
     sizes = [float(np.sqrt(np.square(column * roots).sum())) for column in columns]
-    active = [place for place, size in enumerate(sizes) if 0 < size < 1e150]
+    active = [place for place, size in enumerate(sizes) if 0 < size < 1e150 and (place or offset)]
     target = y * roots
     scale = float(np.abs(target).max()) or 1.0
     target = target / scale

@@ -44,6 +44,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         front_points_: the front as `FrontPoint` objects.
         calls_: objective calls spent, at most `budget` for each target; a Jacobian counts as one.
         result_, space_: the `Result` of the search, and the space that was searched; not in a loaded model.
+        complete_: cost of operators and inputs up to which every expression was tried, with any coefficients.
         parts_: the unknown functions of a template, as expressions, and its constants; not in a loaded model.
         target_names_: names of the targets.
         models_: where y has several columns, a fitted estimator for each; what is one thing otherwise is a list.
@@ -133,7 +134,9 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         seeds = [self._seed() for _ in names]
         for place, model in enumerate(models):
             out = None if self.out is None else Path(self.out) / f"target-{place + 1}"
-            model.set_params(**self.get_params(deep=False)).set_params(out=out)
+            others = set(names) - {names[place]}
+            units = {column: unit for column, unit in self.units.items() if column not in others}
+            model.set_params(**self.get_params(deep=False)).set_params(out=out, units=units)
             if together > 1:  # they would write over one another
                 model.set_params(n_jobs=jobs // together, verbose=False)
 
@@ -151,7 +154,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _gather(self, models: list[DisCoRegressor]) -> None:
         """Keep fitted models, one for each target."""
         self.models_ = models
-        for name in ("result_", "space_", "parts_", "expression_", "front_points_"):
+        for name in ("result_", "space_", "parts_", "complete_", "expression_", "front_points_"):
             setattr(self, name, [getattr(model, name, None) for model in models])
         self.calls_ = sum(model.calls_ for model in models)
         self.target_names_ = tuple(model.target_names_[0] for model in models)
@@ -181,7 +184,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         outcome = start(settings, out=self.out, resume=resume, callback=callback)
         found: FoundEquation = outcome.found
         self.result_, self.space_ = outcome.result, outcome.space
-        self.parts_ = dict(found.parts)
+        self.parts_, self.complete_ = dict(found.parts), found.complete
         self.expression_, self.front_points_, self.calls_ = found.expression, found.front, found.calls
         self.front_rows_ = found.rows
         self.target_names_ = (data.target,)

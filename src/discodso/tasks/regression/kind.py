@@ -23,6 +23,7 @@ from discodso.run.task import Task
 from discodso.space.design import Design
 from discodso.tasks.regression import export
 from discodso.tasks.regression.data import GivenData, Rows, gathered, read_table
+from discodso.tasks.regression.declared_units import DeclaredUnits, declared
 from discodso.tasks.regression.equation_files import EQUATION, read_equation, write_equation
 from discodso.tasks.regression.equation_method import (
     EquationMethod,
@@ -58,6 +59,7 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
         raise DeclarationError(
             f"{options.table} has a single row; an equation needs at least two to be judged by"
         )
+    units = declared(options.units, options.units_in_names, options.unit_constants, data.columns, data.target)
     X, y, weights = gathered(data)
     rng = np.random.RandomState(plan.seed)
     seen = np.ones(len(y), dtype=np.bool_)
@@ -77,6 +79,8 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
     default = settings.preset == "default" and settings.method is None and not settings.changes
     if options.template is not None:
         compiled = default and is_possible(description, squared and options.polish and options.scaled)
+        if units is not None:
+            raise DeclarationError("a template is searched for without units; leave one of them out")
         if not compiled or settings.initial_designs:
             raise DeclarationError(
                 "template needs the default method: a squared loss, built-in operators, polish, scaled, and no "
@@ -84,7 +88,11 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
             )
         return _templated(settings, data, description, (X, y, weights), seen, rng, began)
     if default and is_possible(description, squared and options.polish and options.scaled):
-        return _compiled(settings, data, description, (X, y, weights), seen, rng, began)
+        return _compiled(settings, data, description, (X, y, weights), seen, rng, began, units)
+    if units is not None:
+        raise DeclarationError(
+            "units need the default search: leave out operators, metrics and methods of your own, and the presets"
+        )
     space = description.build(X.shape[1])
     program = Program.of(space.library, description.operators)
     how = {"loss": options.loss, "threads": options.jobs, "scaled": bool(options.scaled and squared)}
@@ -136,7 +144,9 @@ def _finisher(
     seen: Bools,
     kept: Callable[[int], tuple[list[Expression], int]],
     designs: Callable[[], tuple[Design, ...]],
+    units: DeclaredUnits | None = None,
     laws: Mapping[Expression, Parts] | None = None,
+    complete: Callable[[], int] = lambda: 0,
 ) -> Callable[[Result, Path | None], FoundEquation]:
     """From the end of a search to a model; `kept` gives expressions for a number of calls, and those it took.
 
@@ -160,6 +170,7 @@ def _finisher(
             refines=options.refines,
             widen=options.must_extrapolate,
             const_range=options.const_range,
+            agrees=lambda expression: units is None or units.agrees(expression),
             costs=library_and_costs(options.operators)[1],
             rewrites=laws is None,
         )
@@ -173,7 +184,7 @@ def _finisher(
             ]
             calls += more
         parts = {} if laws is None else laws.get(expression, {})
-        found = FoundEquation(expression, front, calls, data, designs(), parts)
+        found = FoundEquation(expression, front, calls, data, designs(), parts, complete())
         if folder is not None:
             write_equation(folder, found, result.calls)
         return found
@@ -189,6 +200,7 @@ def _compiled(
     seen: Bools,
     rng: np.random.RandomState,
     began: float,
+    units: DeclaredUnits | None,
 ) -> Prepared:
     """The default: the compiled search, which rates expressions itself."""
     options, plan = settings.task, settings.plan
@@ -208,7 +220,7 @@ def _compiled(
         plan.budget if plan.time_limit is None else min(plan.budget, int(_CALLS_A_SECOND * plan.time_limit))
     )
     method = EquationSettings(
-        description, fit, planned, settings.initial_designs, started.append, options.jobs
+        description, fit, planned, units, settings.initial_designs, started.append, options.jobs
     )
 
     def kept(room: int) -> tuple[list[Expression], int]:
@@ -216,7 +228,16 @@ def _compiled(
         # A constant is always a model, so that there is one even if nothing else was finite.
         return [*found, Expression.parse(repr(float(weights @ y)), data.columns)], used
 
-    finish = _finisher(settings, data, rows, seen, kept, lambda: started[0].designs())
+    finish = _finisher(
+        settings,
+        data,
+        rows,
+        seen,
+        kept,
+        lambda: started[0].designs(),
+        units,
+        complete=lambda: started[0].engine.complete,
+    )
     task = Task(space, batch_objective=fit, name="regression")
 
     def standing(width: int) -> Sequence[Any]:
@@ -255,7 +276,7 @@ def _templated(
         laws.update(found)
         return list(found), used
 
-    found = _finisher(settings, data, rows, seen, kept, lambda: (), laws)
+    found = _finisher(settings, data, rows, seen, kept, lambda: (), laws=laws)
     task = Task(space, batch_objective=fit, name="regression")
 
     def standing(width: int) -> Sequence[Any]:
@@ -290,6 +311,7 @@ def _lines(outcome: Outcome, width: int) -> list[Any]:
         f"{found.data.target} = {export.text(found.expression)}",
         f"simplified: {export.simplified(found.expression)}",
         *(f"{name} = {part_text(part)}" for name, part in found.parts.items()),
+        *([f"all expressions that cost up to {found.complete} were tried"] if found.complete else []),
         f"R2 {found.r2:.6f} on all rows, {found.calls} objective calls",
     ]
 
@@ -324,6 +346,7 @@ def _data(outcome: Outcome) -> dict[str, Any]:
         "design": found.expression.design.to_dict(),
         "r2": found.r2,
         "calls": found.calls,
+        "complete": found.complete,
         "stop": outcome.result.stop.name.lower(),
         "front": found.rows,
     }
@@ -419,6 +442,7 @@ target = "y"               # the column to explain
 # const_range = [-inf, inf]
 # loss = "nmse"            # nmse, nrmse, mae, r2
 # selection = "auto"       # auto, accuracy, validation, complexity
+# units = {y = "m", time = "s"}   # of all columns; then only equations that agree are tried
 # polish = true            # fit constants by least squares
 # n_jobs = 1               # searches side by side; -1 for one on each core
 """,

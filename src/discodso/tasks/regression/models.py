@@ -55,11 +55,14 @@ class FoundEquation(Model):
         data: that it was found on.
         kept: the best designs of every complexity that the search had kept.
         parts: the unknown functions and the constants of a template, by name.
+        complete: cost of operators and inputs up to which every expression was tried, with any coefficients; 0 if
+            none was.
     """
 
     data: GivenData
     kept: tuple[Design, ...]
     parts: Mapping[str, Expression | float] = field(default_factory=dict)
+    complete: int = 0
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -118,6 +121,7 @@ def make_model(
     const_range: Range = REALS,
     costs: Costs | None = None,
     rewrites: bool = True,
+    agrees: Callable[[Expression], bool] = lambda expression: True,
 ) -> Model:
     """Choose from expressions, with no more than `room` objective calls.
 
@@ -130,8 +134,10 @@ def make_model(
         widen: whether the model must be good outside the data.
         rewrites: whether expressions may be cut down, and their constants be fitted and snapped, one by one.
         costs: of tokens, by which complexity is counted; None for the number of tokens.
+        agrees: whether an expression may be considered, as units have it.
     """
     short = list(dict.fromkeys(map(canonical, found)))
+    short = [e for e in short if agrees(e)] or short
     # The losses of constants follow from the variance.
     constants = [e for e in short if len(e) == 1 and len(e.constants)]
     rest = [e for e in short if e not in constants][:room]
@@ -139,7 +145,7 @@ def make_model(
     calls = len(rest)
     if refines and rewrites:
         best = min(losses, key=lambda e: (losses[e], len(e)))
-        stages, used = prune(best, seen, const_range, min(room // 4, max(room - calls, 0)))
+        stages, used = prune(best, seen, const_range, min(room // 4, max(room - calls, 0)), agrees=agrees)
         calls += used
         for stage in map(canonical, stages):
             if stage not in losses and calls < room:
@@ -161,7 +167,9 @@ def make_model(
         points = [choice.marked_finite(p, both[0]) for p in points]
     chosen = _chosen(points, seen, unseen, selection, widen)
     if refines and rewrites and unseen is None and selection == "auto":
-        points, chosen, used = _cut_down(points, chosen, seen, const_range, room - calls, widen, costs)
+        points, chosen, used = _cut_down(
+            points, chosen, seen, const_range, room - calls, widen, costs, agrees
+        )
         calls += used
     expression = chosen.expression
     if refines and rewrites and unseen is not None:
@@ -170,8 +178,10 @@ def make_model(
         if chosen.finite and not choice.marked_finite(replace(chosen, expression=expression), both[0]).finite:
             expression = chosen.expression
     elif refines and rewrites and selection == "auto":
-        expression, used = snapped(expression, *both, const_range, max(room - calls, 0))
+        simple, used = snapped(expression, *both, const_range, max(room - calls, 0))
         calls += used
+        # A constant with a unit stays, even if it is 1.
+        expression = simple if agrees(simple) or not agrees(expression) else expression
     last = replace(chosen, expression=expression, complexity=expression.cost(costs))
     others = [p for p in points if p is not chosen and _beside(p, last)]
     return Model(expression, undominated([last, *others]), calls)
@@ -185,12 +195,14 @@ def _cut_down(
     room: int,
     widen: bool,
     costs: Costs | None,
+    agrees: Callable[[Expression], bool],
 ) -> tuple[list[FrontPoint], FrontPoint, int]:
     """Choose again among all and shorter versions of what was chosen, until that stands; and the calls it took."""
     calls = 0
     for _ in range(_ROUNDS):
         left = room - calls
-        stages, used = prune(chosen.expression, seen, const_range, max(left - 2 * _STAGES, 0), most=_MOST)
+        most_calls = max(left - 2 * _STAGES, 0)
+        stages, used = prune(chosen.expression, seen, const_range, most_calls, _MOST, agrees)
         known = {p.expression for p in points}
         most = min(_STAGES, max(left - used, 0) // 2)
         new = [e for e in dict.fromkeys(map(canonical, stages)) if e not in known][:most]

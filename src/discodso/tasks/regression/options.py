@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from discodso.base.checks import require
+from discodso.base.errors import DeclarationError
 from discodso.base.options import check_options, option
 from discodso.tasks.regression.operators import (
     library_and_costs,
@@ -28,6 +29,17 @@ LIBRARY = ("add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2",
 def is_squared(loss: Any) -> bool:
     """Whether a loss is one of the squared error, which least squares serves."""
     return not callable(loss) and loss != "mae"
+
+
+def _units(words: list[str]) -> dict[str, str]:
+    """COLUMN=UNIT on the command line."""
+    found = {}
+    for text in words:
+        name, equals, unit = text.rpartition("=")
+        if not name or not equals:
+            raise DeclarationError(f"--unit must be COLUMN=UNIT, such as speed=m/s, got {text!r}")
+        found[name] = unit
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +93,20 @@ class ModelOptions:
     )
     must_extrapolate: bool = option(
         True, "The model must also be good, and finite, on data twice as wide as those given.", command=""
+    )
+    units: dict[str, str] = option(
+        factory=dict,
+        help='Units of all inputs and of the target by name, such as "m/s^2", or "1" for a plain number; only '
+        "equations that agree with them are tried. On the command line COLUMN=UNIT, may be given again.",
+        command="unit",
+        read=_units,
+    )
+    units_in_names: bool = option(False, 'Take units from names such as "speed [m/s]".')
+    unit_constants: int = option(
+        2,
+        "Independent units that constants of an equation may have, at most, so far as its inputs do not give the "
+        "unit of the target; 0 for pure numbers only.",
+        least=0,
     )
     n_jobs: int | None = option(
         None,

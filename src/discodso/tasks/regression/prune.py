@@ -3,7 +3,7 @@ squares."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
@@ -57,10 +57,11 @@ def prune(
     const_range: Range = REALS,
     max_calls: int = 10_000,
     most: float = np.inf,
+    agrees: Callable[[Expression], bool] = lambda expression: True,
 ) -> tuple[list[Expression], int]:
     """Cut greedily, one subtree at a time; returns every stage, longest first, and the calls made.
 
-    It ends when the error is more than `most` times what it was.
+    It ends when the error is more than `most` times what it was. Versions that do not agree are passed over.
     """
     X, y, weights = rows
     stages: list[Expression] = []
@@ -71,6 +72,8 @@ def prune(
         for cut in shorter(expression):
             if calls == max_calls:
                 return stages, calls
+            if not agrees(cut):
+                continue
             calls += 1
             # After the best line through its predictions: a guess of what a fit of the constants will give.
             rated.append((scaled_error(cut(X), y, weights), len(cut), cut))
@@ -79,6 +82,8 @@ def prune(
             fitted, used = fit_constants(cut, rows, const_range, max(0, min(40, max_calls - calls - 1)))
             calls += used
             found.append((squared_loss(fitted, *rows), fitted))
+        if not found:
+            break
         loss, best = min(found, key=lambda entry: entry[0])
         if not np.isfinite(loss):
             break

@@ -7,12 +7,14 @@ from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints, Words
 from discodso.tasks.regression._vector_math import OPTIONS
+from discodso.tasks.regression.engine import _units
 from discodso.tasks.regression.engine import _variation as variation
 from discodso.tasks.regression.engine._fitting import Fitting, Target, fit, solve_terms
 from discodso.tasks.regression.engine._random import below, chosen, uniform
 from discodso.tasks.regression.engine._trees import (
     CONSTANT,
     DIV,
+    GOLDEN,
     LOG_SIZE,
     MOST_TERMS,
     add_to,
@@ -27,8 +29,8 @@ ALIKE = 3  # expressions of a cell that use the same functions
 # codes and values [P * slots, T], lengths, errors and marks [P * slots], coefficients [P * slots, terms + 1],
 # counts [P]
 Archive = tuple[Ints, Floats, Ints, Floats, Words, Floats, Ints]
-# target, literals, prices, nesting, most constants, limits of constants, generic constants
-Problem = tuple[Target, Floats, Floats, Bools, int, tuple[float, float], Floats]
+# target, literals, prices, nesting, most constants, limits of constants, generic constants, units
+Problem = tuple[Target, Floats, Floats, Bools, int, tuple[float, float], Floats, _units.Units]
 
 
 @njit(**OPTIONS)
@@ -143,7 +145,7 @@ def rate(
 
     Returns the calls that it took, and its error. No call: -1 for one that is not valid, -2 for a repeat.
     """
-    data, literals, prices, nesting, most_constants, limits, generic = problem
+    data, literals, prices, nesting, most_constants, limits, generic, units = problem
     codes, values, lengths = draft
     length = lengths[0]
     if not valid(codes, length, nesting, most_constants):
@@ -152,11 +154,20 @@ def rate(
     if count < 1:
         return -1, np.inf
     price = int(price_of(codes, length, prices))
+    with_offset = True
+    if units[0]:
+        rank, with_offset = _units.agreement(codes, literals, length, starts, count, units)
+        if not 0 <= rank <= units[4]:
+            return -1, np.inf
+        price += units[6] * max(rank - units[5], 0)
     if price >= len(archive[6]):
         return -1, np.inf
     mark = signature(codes, literals, starts, count, generic, probes)
     if mark == np.uint64(0):
         return -1, np.inf
+    if not with_offset:
+        data = units[9], data[1], units[10], 0.0
+        mark = (mark ^ GOLDEN) | np.uint64(1)
     new = add_to(seen, mark)
     if not new and not again:
         return -2, np.inf
@@ -228,12 +239,13 @@ def evolve(
     size = archive[0].shape[1]
     draft = np.zeros(size, np.int64), np.zeros(size), np.zeros(1, np.int64)
     starts = np.zeros(MOST_TERMS, np.int64)
-    constants = problem[4] > 0
+    constants, units = problem[4] > 0, problem[7]
+    about = problem[1], units
     own, own_values, lengths, _, _, coefficients, _ = archive
     codes_a, values_a, weights_a = np.empty(size, np.int64), np.empty(size), np.empty(coefficients.shape[1])
     codes_b, values_b = np.empty(size, np.int64), np.empty(size)
-    fruitless = 0
-    while counts[0] < calls_allowed and fruitless < 100_000:
+    fruitless, most_fruitless = 0, 5_000 if units[0] else 100_000
+    while counts[0] < calls_allowed and fruitless < most_fruitless:
         first, second = a_parent(archive, state, 0.5), a_parent(archive, state, 0.2)
         if first < 0:
             return
@@ -243,7 +255,12 @@ def evolve(
         mother = codes_a, values_a, lengths[first], weights_a
         father = codes_b, values_b, lengths[second]
         fruitless += 1
-        if not variation.vary(
+        if units[0]:
+            if not _units.vary(
+                draft, move, mother, father, pool, unary, binary, inputs, constants, state, starts, about
+            ):
+                continue
+        elif not variation.vary(
             draft, move, mother, father, pool, unary, binary, inputs, constants, state, starts
         ):
             continue
@@ -256,6 +273,8 @@ def evolve(
                 if again and not variation.vary(
                     draft, other, mother, father, pool, unary, binary, inputs, constants, state, starts
                 ):
+                    continue
+                if again and units[0] and not _units.agree(draft, pool, constants, state, about):
                     continue
         counts[3] += 1
         allowed = min(most_calls, calls_allowed - counts[0])
@@ -300,7 +319,11 @@ def rate_pool(
             if lead == 1:
                 draft[0][0] = LOG_SIZE
             draft[0][lead : lead + length], draft[2][0] = codes[item, :length], lead + length
-            used, _ = rate(draft, problem, archive, seen, False, 1, probes, room, starts)
+            allowed = 1
+            for place in range(lead, lead + length):
+                if draft[0][place] == CONSTANT:
+                    draft[1][place], allowed = 1.0, min(8, calls_allowed - counts[0])
+            used, _ = rate(draft, problem, archive, seen, False, allowed, probes, room, starts)
             counts[3] += 1
             if used > 0:
                 counts[0] += used

@@ -9,10 +9,12 @@ from discodso.base.arrays import Bools, Floats, Ints, Words
 from discodso.tasks.regression._evaluator_kernels import binary, unary
 from discodso.tasks.regression._vector_math import OPTIONS
 from discodso.tasks.regression.engine._trees import (
+    ADD,
     CONSTANT,
     DIV,
     EXP,
     LOG,
+    MUL,
     N2,
     NEG,
     POW,
@@ -21,7 +23,9 @@ from discodso.tasks.regression.engine._trees import (
     add_to,
     hashed,
 )
+from discodso.tasks.regression.engine._units import binary_unit, is_pure, unary_unit
 
+_PRICE_OF_PAIRS, _MOST_FOR_PAIRS = 7, 3000  # up to which there are sums of different units
 TOKENS = 12  # of an expression of the pool, at most
 # codes [N, TOKENS], lengths and prices [N], values on the probes [N, PROBES]
 Pool = tuple[Ints, Ints, Ints, Floats]
@@ -44,6 +48,14 @@ def _undone(outer: int, inner: int) -> bool:
 
 
 @njit(**OPTIONS)
+def _constants(codes: Ints, length: int) -> int:
+    count = 0
+    for place in range(length):
+        count += codes[place] == CONSTANT
+    return count
+
+
+@njit(**OPTIONS)
 def next_level(
     pool: Pool,
     first: Ints,
@@ -52,15 +64,35 @@ def next_level(
     prices: Floats,
     nesting: Bools,
     known: Words,
+    units: Floats,
+    constant: float,
 ) -> int:
     """Add all distinct expressions of a price, made of those of lower prices; returns how many there are then.
 
     first[p] is where the expressions of price p begin, for all prices up to this one. -1 if the pool, which is as
-    long as it may get, is full.
+    long as it may get, is full. With units[N, m] of the pool only those whose units agree; no units are an array
+    without rows. `constant` stands for one that has a unit, 0 if there are none; an expression has one at most.
     """
     codes, lengths, costs, probes = pool
     count, most = first[price], len(codes)
     row, work = np.empty(probes.shape[1]), np.empty((3, probes.shape[1]))
+    pairs = constant > 0.0 and price <= _PRICE_OF_PAIRS and count < _MOST_FOR_PAIRS
+    with_units, unit = len(units) == most, np.zeros(units.shape[1])
+    if constant > 0.0 and price > 3:  # what has a unit becomes a number by a constant
+        for i in range(first[price - 3], first[price - 2]):
+            if lengths[i] + 2 > TOKENS or is_pure(units[i]) or _constants(codes[i], lengths[i]):
+                continue
+            row[:] = constant * probes[i]
+            code = hashed(row, False)
+            if code == np.uint64(0) or not add_to(known, code):
+                continue
+            if count == most:
+                return -1
+            codes[count, 0], codes[count, 1] = MUL, CONSTANT
+            codes[count, 2 : lengths[i] + 2] = codes[i, : lengths[i]]
+            lengths[count], costs[count] = lengths[i] + 2, price
+            probes[count] = row
+            count += 1
     for operator in operators:
         rest = price - int(prices[operator])
         if rest < 1:
@@ -70,6 +102,8 @@ def next_level(
                 if lengths[i] + 1 > TOKENS or _nested(operator, codes[i], lengths[i], nesting):
                     continue
                 if _undone(operator, codes[i, 0]):
+                    continue
+                if with_units and not unary_unit(operator, units[i], unit):
                     continue
                 unary(operator, probes[i], row, work, len(row))
                 code = hashed(row, False)
@@ -81,6 +115,8 @@ def next_level(
                 codes[count, 1 : lengths[i] + 1] = codes[i, : lengths[i]]
                 lengths[count], costs[count] = lengths[i] + 1, price
                 probes[count] = row
+                if with_units:
+                    units[count] = unit
                 count += 1
             continue
         for left in range(1, rest):
@@ -91,6 +127,15 @@ def next_level(
             for i in range(first[left], first[left + 1]):
                 for j in range(first[right], first[right + 1]):
                     if (not ordered and left == right and j < i) or lengths[i] + lengths[j] + 1 > TOKENS:
+                        continue
+                    if with_units and not binary_unit(operator, units[i], units[j], unit):
+                        if operator != ADD or not pairs or np.isnan(units[i, 0] + units[j, 0]):
+                            continue
+                        unit[:] = np.nan
+                    if (
+                        constant > 0.0
+                        and _constants(codes[i], lengths[i]) + _constants(codes[j], lengths[j]) > 1
+                    ):
                         continue
                     binary(operator, probes[i], probes[j], row, len(row))
                     code = hashed(row, False)
@@ -104,5 +149,7 @@ def next_level(
                     codes[count, middle:end] = codes[j, : lengths[j]]
                     lengths[count], costs[count] = end, price
                     probes[count] = row
+                    if with_units:
+                        units[count] = unit
                     count += 1
     return count

@@ -22,7 +22,7 @@ ADD, SUB, MUL, DIV, SIN, COS, TAN, TANH, EXP, LOG, SQRT, N2, N3, N4, POW, NEG, I
 MOST_TERMS = 10
 PROBES = 8  # rows on which expressions are told apart
 _DIGITS = 1e9
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit(**OPTIONS)
@@ -204,10 +204,10 @@ def hashed(row: Floats, scaled: bool) -> np.uint64:
     if not scaled:
         exponent = np.floor(np.log10(abs(largest)))
         head = np.int64(np.round(largest / 10.0**exponent * _DIGITS))
-        code = mixed(np.uint64(head) + _GOLDEN * np.uint64(np.int64(exponent) + 1000))
+        code = mixed(np.uint64(head) + GOLDEN * np.uint64(np.int64(exponent) + 1000))
     for j in range(len(row)):
         share = np.int64(np.round(row[j] / largest * _DIGITS))
-        code = mixed(code + _GOLDEN + np.uint64(share))
+        code = mixed(code + GOLDEN + np.uint64(share))
     return code
 
 
@@ -241,7 +241,7 @@ def signature(
             # Generic constants may leave the domain where fitted ones do not: told apart by its tokens.
             code = np.uint64(99)
             for place in range(starts[t], end):
-                code = mixed(code + _GOLDEN + np.uint64(codes[place]))
+                code = mixed(code + GOLDEN + np.uint64(codes[place]))
         total += mixed(code)
     return total
 

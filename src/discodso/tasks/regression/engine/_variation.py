@@ -56,7 +56,8 @@ def from_pool(draft: Draft, state: Words, pool_codes: Ints, pool_lengths: Ints, 
     item = max(item, 0)
     done = True
     for place in range(pool_lengths[item]):
-        done = done and put(draft, pool_codes[item, place], np.nan)
+        code = pool_codes[item, place]
+        done = done and put(draft, code, 1.0 if code == CONSTANT else np.nan)
     return done
 
 

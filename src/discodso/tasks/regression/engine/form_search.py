@@ -130,7 +130,15 @@ class FormSearch:
             operators = np.concatenate((self._binary, self._unary))
             for price in range(2, MOST_PRICE - 1):
                 more = pools.next_level(
-                    pool, first, price, operators, self.setting.prices, self.setting.nesting, known
+                    pool,
+                    first,
+                    price,
+                    operators,
+                    self.setting.prices,
+                    self.setting.nesting,
+                    known,
+                    np.zeros((0, 1)),
+                    0.0,
                 )
                 if more < 0 or 8 * more > len(known):
                     break

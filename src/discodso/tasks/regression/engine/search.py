@@ -18,14 +18,15 @@ from typing import Any
 import numpy as np
 
 from discodso.base.arrays import Bools, Floats, Ints
+from discodso.base.threads import one_blas_thread
 from discodso.space.state import State
 from discodso.tasks.regression.engine import _evolution as evolution
 from discodso.tasks.regression.engine import _fitting as fitting
 from discodso.tasks.regression.engine import _pool as pools
 from discodso.tasks.regression.engine import _trees as trees
+from discodso.tasks.regression.engine import _units, dictionaries
 from discodso.tasks.regression.engine import _variation as variation
 from discodso.tasks.regression.engine import _waves as waves
-from discodso.tasks.regression.engine import dictionaries
 from discodso.tasks.regression.engine._random import below
 from discodso.tasks.regression.engine._trees import (
     ADD,
@@ -67,8 +68,43 @@ _PARTS = 30  # of the pool, in which waves run and by which they are multiplied
 _DICTIONARIES = 0.01  # of the budget, for each dictionary in each view
 _HALVES = 0.01  # from a half: a power that is none
 _POOL = 60_000
+_UNIT_PRICE = 2  # of each independent unit that constants have, beyond those that they must have
+_PLAIN_WITH_UNITS = 0.5
+_PRODUCT_PARTS, _LEADING = 3, 2  # of the calls that all other views share; and how many lead
+_UNIT_SHARES = (0.4, 0.5, 0.1)  # for as few units of constants as may be, one more, and as many as may be
 GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
 MOVES = np.array([3, 2, 2, 1.5, 1.5, 3, 2, 1, 2, 2, 1.5, 0.5, 0.5])
+
+
+@dataclass(frozen=True)
+class Units:
+    """Exponents of the base units that occur.
+
+    Attributes:
+        columns: float[d, m].
+        target: float[m].
+        most: how many independent units constants may have.
+    """
+
+    columns: Floats
+    target: Floats
+    most: int
+
+    @property
+    def least(self) -> int:
+        """How many constants must have: 0 if products of powers of the inputs have the unit of the target."""
+        rank, both = _units.ranks_of(self.columns, self.target)
+        return int(both - rank)
+
+    def is_alone(self, place: int) -> bool:
+        """Whether an input has a base unit, or a product of them, that no others have."""
+        rest = np.delete(self.columns, place, axis=0)
+        return bool(np.linalg.matrix_rank(rest) < np.linalg.matrix_rank(self.columns))
+
+    def powers(self) -> list[float]:
+        """Of a product of powers of inputs that has the unit of the target."""
+        found: list[float] = np.linalg.lstsq(self.columns.T, self.target, rcond=1e-9)[0].tolist()
+        return found
 
 
 @dataclass(frozen=True)
@@ -86,6 +122,7 @@ class Setting:
         limits: of constants.
         longest: tokens.
         budget: calls of the whole run, by which shares are planned.
+        units: of inputs and target; None if they do not matter.
     """
 
     columns: Floats
@@ -99,6 +136,7 @@ class Setting:
     limits: tuple[float, float]
     longest: int
     budget: int
+    units: Units | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +148,7 @@ class Link:
         there: from y to what is fitted.
         slope: |dy / dv| at y, by which errors are weighed.
         possible: whether y[n] can be looked at in this way.
+        power: of the unit of y; 0 where y, or v, must be a pure number.
     """
 
     name: str
@@ -117,11 +156,12 @@ class Link:
     there: Callable[[Floats], Floats]
     slope: Callable[[Floats], Floats]
     possible: Callable[[Floats], bool]
+    power: float = 0.0
 
 
 _LINKS = (
-    Link("root", (SQRT,), np.square, lambda y: 0.5 / np.abs(y), lambda y: bool((y > 0).all())),
-    Link("inverse", (INV,), np.reciprocal, np.square, lambda y: bool((y != 0).all())),
+    Link("root", (SQRT,), np.square, lambda y: 0.5 / np.abs(y), lambda y: bool((y > 0).all()), 2.0),
+    Link("inverse", (INV,), np.reciprocal, np.square, lambda y: bool((y != 0).all()), -1.0),
     Link("exponential", (EXP,), np.log, np.abs, lambda y: bool((y > 0).all())),
     Link("logarithm", (LOG,), np.exp, lambda y: np.exp(-y), lambda y: bool((np.abs(y) < 50).all())),
     Link(
@@ -130,8 +170,12 @@ _LINKS = (
         lambda y: y**-2.0,
         lambda y: 0.5 * np.abs(y) ** 3,
         lambda y: bool((y > 0).all()),
+        -2.0,
     ),
 )
+
+
+Part = tuple[list[int], list[float]]  # codes and values of an expression
 
 
 class View:
@@ -143,6 +187,8 @@ class View:
         target, weights: float[n], what is fitted, and how rows count.
         columns: float[k, n] that take part in every fit, beside the offset.
         inputs: for views of products, the inputs whose logarithms these are.
+        unit: of the target, where there are units; None for a logarithm.
+        factor: a product of powers of inputs that y was divided by first.
     """
 
     def __init__(
@@ -154,6 +200,8 @@ class View:
         longest: int,
         columns: Sequence[Floats] = (),
         inputs: Sequence[int] = (),
+        unit: Floats | None = None,
+        factor: Part | None = None,
     ) -> None:
         self.name, self.code, self.products = name, code, name == "product"
         self.roots = np.sqrt(weights / weights.sum())
@@ -162,6 +210,7 @@ class View:
         self.inputs = [inputs[place - 1] for place in kept if place > 0]
         whole = target / self.scale * self.roots
         self.mean = float(self.fixed[0] @ whole)  # coefficient of the offset, without terms
+        self.unit, self.factor, self.whole = unit, factor, whole
         self.rest = whole
         for _ in range(2):
             for q in self.fixed:
@@ -181,6 +230,7 @@ class View:
         self.told: dict[int, float] = {}  # error of the best of each price when it was last rewritten for y
         self.written: dict[int, float] = {}  # error for y of what was rewritten, by the price it had here
         self.next_item = 0  # of the pool, to be rated
+        self.next_late = 0  # the same for those that need a constant with a unit
 
     @property
     def best(self) -> float:
@@ -215,6 +265,7 @@ class View:
                 "told": told,
                 "written": {str(price): error for price, error in self.written.items()},
                 "next": self.next_item,
+                "late": self.next_late,
                 "size": len(self.seen),
             },
         )
@@ -226,6 +277,7 @@ class View:
         self.seen = np.zeros(int(state.data["size"]), np.uint64)
         trees.add_all(self.seen, state.arrays["seen"])
         self.calls, self.next_item = int(state.data["calls"]), int(state.data["next"])
+        self.next_late = int(state.data["late"])
         self.told = {int(price): float(error) for price, error in state.data["told"].items()}
         self.written = {int(price): float(error) for price, error in state.data["written"].items()}
 
@@ -243,7 +295,7 @@ class EquationSearch:
         if n < trees.PROBES:  # few rows: rows in between tell as well
             probes = probes * np.exp(0.1 * rng.standard_normal(probes.shape))
         self.probes = trees.room_for(probes, setting.longest)
-        self.room = fitting.fitting_room(setting.columns, setting.longest)
+        self.room = fitting.fitting_room(setting.columns, LARGEST)  # of what is tried, too, not only kept
         binary = [code for code in setting.operators if trees.is_binary(code)]
         self.binary = np.array(binary, np.int64)
         self.unary = np.array([code for code in setting.operators if code not in binary], np.int64)
@@ -259,28 +311,75 @@ class EquationSearch:
 
     def _views(self) -> list[View]:
         setting = self.setting
-        y, w, longest = setting.target, setting.weights, setting.longest
-        found = [View("plain", (), y, w, longest)]
+        y, w, longest, units = setting.target, setting.weights, setting.longest, setting.units
+        unit = None if units is None else units.target
+        found = [View("plain", (), y, w, longest, unit=unit)]
         size = np.abs(y)
         low, middle, high = np.quantile(size, [0.1, 0.5, 0.9])
         if high > 30 * max(low, 1e-300) and middle > 0:
             relative = w / (np.square(size / middle) + 0.03**2)
-            found.append(View("relative", (), y, relative / relative.sum(), longest))
+            found.append(View("relative", (), y, relative / relative.sum(), longest, unit=unit))
+        if middle > 0 and (size > 0).mean() > 0.9 and MUL in setting.operators:
+            weights = np.where(size > 0, w * np.square(size / (size + 0.1 * middle)), 0.0)
+            inputs = [i for i in range(len(setting.columns)) if (setting.columns[i] != 0).all()]
+            target = np.log(np.where(size > 0, size, 1.0))
+            logs = [np.log(np.abs(setting.columns[i])) for i in inputs]
+            product = [View("product", (), target, weights, longest, logs, inputs)]
+        else:
+            product = []
+        factor = None if units is None else self._factor(units)
+        if factor is not None and units is not None:
+            part, values, unit = factor
+            y, w = y / values, w * np.square(values)
+            found.append(View("reduced", (), y, w / w.sum(), longest, unit=unit, factor=part))
         for link in _LINKS:
             if all(code in setting.operators for code in link.code) and link.possible(y):
                 with np.errstate(all="ignore"):
                     target = link.there(y)
                     slope = link.slope(y)
                 weights = w * np.square(slope)
+                if not link.power and unit is not None and unit.any():
+                    continue  # a logarithm of what is no pure number
                 if np.isfinite(target).all() and np.isfinite(weights).all() and weights.sum() > 0:
-                    found.append(View(link.name, link.code, target, weights / weights.sum(), longest))
-        if middle > 0 and (size > 0).mean() > 0.9 and MUL in setting.operators:
-            weights = np.where(size > 0, w * np.square(size / (size + 0.1 * middle)), 0.0)
-            inputs = [i for i in range(len(setting.columns)) if (setting.columns[i] != 0).all()]
-            target = np.log(np.where(size > 0, size, 1.0))
-            logs = [np.log(np.abs(setting.columns[i])) for i in inputs]
-            found.append(View("product", (), target, weights, longest, logs, inputs))
-        return found
+                    found.append(
+                        View(
+                            link.name,
+                            link.code,
+                            target,
+                            weights / weights.sum(),
+                            longest,
+                            unit=None if unit is None else link.power * unit,
+                            factor=None if factor is None else factor[0],
+                        )
+                    )
+        return found + product
+
+    def _factor(self, units: Units) -> tuple[Part, Floats, Floats] | None:
+        """The product of powers that units alone give to every law without constants that have units.
+
+        It is of those inputs that are the only ones with some base unit, such as the only mass. Returns how it is
+        written, its values[n], and the unit of what is left; None if there is none.
+        """
+        columns = self.setting.columns
+        if units.least:
+            return None
+        alone = [i for i in range(len(columns)) if units.is_alone(i) and (columns[i] != 0).all()]
+        powers = [(i, _rounded(p)) for i, p in enumerate(units.powers()) if i in alone and abs(p) > 1e-6]
+        if not powers or any(abs(p) > _LARGEST_POWER for _, p in powers):
+            return None
+        written = _product([([COLUMN + i], [math.nan], p) for i, p in powers], self.setting.operators)
+        if not written or not written[0] or (columns[[i for i, p in powers if p % 1]] < 0).any():
+            return None
+        values = np.prod([columns[i] ** p for i, p in powers], axis=0)
+        left = units.target - sum(p * units.columns[i] for i, p in powers)
+        if not (np.isfinite(values).all() and np.isfinite(self.setting.target / values).all()):
+            return None
+        return written, values, np.where(np.abs(left) < 1e-9, 0.0, left)
+
+    @staticmethod
+    def _least(view: View, units: Units) -> int:
+        """How many independent units the constants of a view must have."""
+        return 0 if view.factor is not None else units.least
 
     def _start_pool(self, probes: Floats, inputs: int) -> None:
         tokens = pools.TOKENS
@@ -290,6 +389,8 @@ class EquationSearch:
             np.zeros(_POOL, np.int64),
             np.zeros((_POOL, trees.PROBES)),
         )
+        units = self.setting.units
+        self.pool_units = np.zeros((0, 1)) if units is None else np.zeros((_POOL, len(units.target)))
         self.known = np.zeros(1 << 18, np.uint64)
         self.first = np.zeros(MOST_PRICE + 2, np.int64)
         count = 0
@@ -299,14 +400,32 @@ class EquationSearch:
                 continue
             self.pool[0][count, 0], self.pool[1][count], self.pool[2][count] = COLUMN + i, 1, 1
             self.pool[3][count] = probes[i]
+            if units is not None:
+                self.pool_units[count] = units.columns[i]
+            count += 1
+        self.one = -1  # where the number 1 stands in the pool
+        if units is not None:  # sums with it need pure numbers
+            self.one = count
+            self.pool[0][count, 0] = LITERAL + len(self.setting.literals) - 1
+            self.pool[1][count] = self.pool[2][count] = self.pool[3][count] = 1
             count += 1
         self.first[2:] = count
         self.pool_price, self.pool_count, self.pool_full = 1, count, False
+        self.groups = self._by_unit()
+
+    def _by_unit(self) -> tuple[Floats, Ints, Ints]:
+        count = self.pool_count
+        constant = (self.pool[0][:count] == CONSTANT).any(axis=1)
+        return _units.by_unit(self.pool_units[:count], constant[: len(self.pool_units)], self.one)
 
     # ---------------------------------------------------------------------------------------------- steps
 
-    def problem(self, view: View) -> evolution.Problem:
-        """What kernels need to know of a view."""
+    def problem(self, view: View, most: int | None = None, offset: bool = False) -> evolution.Problem:
+        """What kernels need to know of a view.
+
+        `most` and `offset` are how many independent units constants may have, None for as many as the setting
+        permits, and whether there is an offset even where it needs one more.
+        """
         setting = self.setting
         return (
             (view.rest, view.roots, view.fixed, view.mean),
@@ -316,7 +435,46 @@ class EquationSearch:
             setting.most_constants,
             setting.limits,
             GENERIC,
+            self._units(view, most, offset),
         )
+
+    def _units(self, view: View, most: int | None, offset: bool) -> _units.Units:
+        units = self.setting.units
+        if units is None:
+            return _units.NO_UNITS
+        least = self._least(view, units)
+        target = np.zeros(len(units.target)) if view.unit is None else view.unit
+        return (
+            True,
+            units.columns,
+            target,
+            units.target if least and view.unit is None else np.zeros(len(target)),
+            units.most if most is None else most,
+            least,
+            _UNIT_PRICE,
+            not target.any(),
+            offset,
+            view.whole,
+            np.zeros((0, len(view.whole))),
+            *self.groups,
+        )
+
+    def _phases(self, view: View) -> list[tuple[float, int, bool]]:
+        """Shares of calls, how many independent units constants may have, and whether offsets may need one."""
+        units = self.setting.units
+        if units is None:
+            return [(1.0, 0, False)]
+        least = self._least(view, units)
+        limits = ((least, False), (least + 1, False), (units.most, True))
+        found = [
+            (share, most, offset)
+            for share, (most, offset) in zip(_UNIT_SHARES, limits, strict=True)
+            if most <= units.most
+        ]
+        if len(found) > 1 and _units.ranks_of(units.columns, units.target)[0] == len(units.columns):
+            found = found[1:]  # without such a constant there is a single product
+        whole = sum(share for share, _, _ in found)
+        return [(share / whole, most, offset) for share, most, offset in found]
 
     def _make_room(self, view: View, more: int) -> None:
         """Let the set of what was rated take so many more; each costs a call at least."""
@@ -346,28 +504,50 @@ class EquationSearch:
         return int(self.counts[0]) - before
 
     def _rate_pool(self, view: View, limit: int) -> bool:
-        """Rate what is new in the pool; whether all of it was."""
-        self._make_room(view, (1 + view.products) * (self.pool_count - view.next_item))
-        before = int(self.counts[0])
-        view.next_item = evolution.rate_pool(
-            (self.pool[0], self.pool[1], self.pool_count),
-            view.next_item,
-            self.problem(view),
+        """Rate what is new in the pool; whether all of it was.
+
+        What needs a constant with a unit waits until the pool has what is as expensive without.
+        """
+        units = self.setting.units
+        if units is None:
+            view.next_item = self._rate_items(view, view.next_item, self.pool_count, None, limit, self.counts)
+            return view.next_item == self.pool_count
+        least = self._least(view, units)
+        view.next_item = self._rate_items(view, view.next_item, self.pool_count, least, limit, self.counts)
+        late = int(self.first[max(self.pool_price + 1 - _UNIT_PRICE, 0)])
+        if view.next_item == self.pool_count and least < units.most and view.next_late < late:
+            counts = self.counts.copy()
+            view.next_late = self._rate_items(view, view.next_late, late, least + 1, limit, counts)
+            # What needs no such constant was rated before, which makes no repeats.
+            spent = counts[0] - self.counts[0]
+            self.counts += np.array([spent, 0, 0, spent])
+        return view.next_item == self.pool_count and (least == units.most or view.next_late >= late)
+
+    def _rate_items(
+        self, view: View, first: int, last: int, most: int | None, limit: int, counts: Ints
+    ) -> int:
+        self._make_room(view, (1 + view.products) * (last - first))
+        before = int(counts[0])
+        item = evolution.rate_pool(
+            (self.pool[0], self.pool[1], last),
+            first,
+            self.problem(view, most),
             view.archive,
             view.seen,
             limit,
             view.products,
             self.probes,
             self.room,
-            self.counts,
+            counts,
         )
-        view.calls += int(self.counts[0]) - before
-        return view.next_item == self.pool_count
+        view.calls += int(counts[0]) - before
+        return int(item)
 
     def _enumerate(self, limit: int) -> None:
         for place, view in enumerate(self.views):
             # Other views are for sums of few tokens: they see the short ones only.
-            if place and not view.products and self.pool_count > 3000 and view.next_item > 0:
+            rated = self.pool_count if self.setting.units is None else view.calls
+            if place and not view.products and rated > 3000 and view.next_item > 0:
                 continue
             if not self._rate_pool(view, limit):
                 return
@@ -382,6 +562,9 @@ class EquationSearch:
         self.pool_price += 1
         while 4 * self.pool_count > len(self.known) // 4:
             self.known = trees.grown(self.known)
+        units = self.setting.units
+        with_constants = units is not None and units.most > units.least and self.setting.most_constants > 0
+        constant = float(GENERIC[0]) if with_constants else 0.0
         more = pools.next_level(
             self.pool,
             self.first,
@@ -390,12 +573,15 @@ class EquationSearch:
             self.setting.prices,
             self.setting.nesting,
             self.known,
+            self.pool_units,
+            constant,
         )
         if more < 0 or self.pool_price >= MOST_PRICE - 1:
             self.pool_full, self.stage = True, 1  # the level is not whole: what there is of it is left out
             return
         self.pool_count = int(more)
         self.first[self.pool_price + 1 :] = self.pool_count
+        self.groups = self._by_unit()
 
     @property
     def scale(self) -> float:
@@ -422,19 +608,25 @@ class EquationSearch:
         ]
         found.append([self._part(item) for item in range(min(_PARTS, self.pool_count))])
         for view in self.views:
-            for terms in found:
+            for listed in found:
+                terms = self._of_its_unit(view, listed)
                 room = limit - int(self.counts[0])
                 small = len(terms) + trees.MOST_TERMS <= min(room, _DICTIONARIES * self.setting.budget)
-                if small and 2 * len(terms) <= count and not view.products:
+                if terms and small and 2 * len(terms) <= count and not view.products:
                     self._thin_out_one(view, terms, limit)
         self._rewrite(limit)
 
     def _thin_out_one(self, view: View, terms: list[list[int]], limit: int) -> None:
         table = np.array([self._values(codes) for codes in terms]) * view.roots
         kept = np.flatnonzero(np.isfinite(table).all(axis=1) & (np.abs(table).max(axis=1) < 1e100))
+        if not len(kept):
+            return
         table = table[kept]
-        table = table - (table @ view.fixed.T) @ view.fixed
-        for left in dictionaries.eliminated(table, view.rest):
+        rest, _, fixed, _ = self._target(view)
+        table = table - (table @ fixed.T) @ fixed
+        with one_blas_thread():
+            steps = list(dictionaries.eliminated(table, rest))
+        for left in steps:
             self.counts[0] += 1
             view.calls += 1
             if len(left) > trees.MOST_TERMS:
@@ -444,6 +636,25 @@ class EquationSearch:
             if len(codes) <= len(draft[0]):
                 draft[0][: len(codes)], draft[2][0] = codes, len(codes)
                 self._rate(draft, limit, 1, view)
+
+    def _target(self, view: View) -> fitting.Target:
+        """What a view fits, without an offset where that would be a constant with a unit."""
+        if view.unit is not None and view.unit.any():
+            return view.whole, view.roots, np.zeros((0, len(view.whole))), 0.0
+        return view.rest, view.roots, view.fixed, view.mean
+
+    def _of_its_unit(self, view: View, terms: list[list[int]]) -> list[list[int]]:
+        """Terms that may stand in a sum without constants that have units."""
+        units = self.setting.units
+        if units is None:
+            return terms
+        problem, starts, found = self.problem(view), np.zeros(1, np.int64), []
+        for codes in terms:
+            own = np.array(codes, np.int64)
+            rank, _ = _units.agreement(own, problem[1], len(own), starts, 1, problem[-1])
+            if 0 <= rank <= self._least(view, units) and CONSTANT not in codes:
+                found.append(codes)
+        return found
 
     def _monomial(self, chosen: Sequence[int]) -> list[int]:
         """A product of inputs, with squares where there are any."""
@@ -468,22 +679,25 @@ class EquationSearch:
             before = int(self.counts[0])
             allowed = before + int(share * room)
             self._make_room(view, int(share * room) + 64)
-            evolution.evolve(
-                view.archive,
-                (self.pool[0], self.pool[1], min(self.pool_count, 20_000)),
-                self.problem(view),
-                view.seen,
-                self.random,
-                self.moves,
-                np.append(self.unary, LOG_SIZE) if view.products else self.unary,
-                self.binary,
-                len(self.setting.columns),
-                8,
-                min(allowed, last),
-                self.probes,
-                self.room,
-                self.counts,
-            )
+            done = 0.0
+            for part, most, offset in self._phases(view):
+                done += part
+                evolution.evolve(
+                    view.archive,
+                    (self.pool[0], self.pool[1], min(self.pool_count, 20_000)),
+                    self.problem(view, most, offset),
+                    view.seen,
+                    self.random,
+                    self.moves,
+                    np.append(self.unary, LOG_SIZE) if view.products else self.unary,
+                    self.binary,
+                    len(self.setting.columns),
+                    8,
+                    min(allowed if done > 0.999 else before + int(done * share * room), last),
+                    self.probes,
+                    self.room,
+                    self.counts,
+                )
             view.calls += int(self.counts[0]) - before
         self._rewrite(limit)
         if not small and self.setting.most_constants > 1 and {SIN, COS} <= set(self.setting.operators):
@@ -504,13 +718,13 @@ class EquationSearch:
         inputs, parts = len(self.setting.columns), min(_PARTS, self.pool_count)
         inner = self._part(below(random, inputs if below(random, 2) else parts))
         factor = self._part(below(random, parts)) if below(random, 2) else None
-        draft, starts, residual = self._draft(), np.zeros(trees.MOST_TERMS, np.int64), view.rest
+        draft, starts, residual = self._draft(), np.zeros(trees.MOST_TERMS, np.int64), self._target(view)[0]
         mother, values = np.zeros(0, np.int64), np.zeros(0)
         if place >= 0:
             length = int(view.archive[2][place])
             mother, values = view.archive[0][place, :length].copy(), view.archive[1][place, :length].copy()
             count = trees.terms_of(mother, length, starts)
-            literals, data = self.setting.literals, self.problem(view)[0]
+            literals, data = self.setting.literals, self._target(view)
             fitting.solve_terms(mother, values, literals, starts, count, data, self.room)
             residual = self.room[4].copy()
         self.counts[0] += tried + (place >= 0)
@@ -553,7 +767,19 @@ class EquationSearch:
         return found
 
     def _shares(self) -> list[float]:
-        """Of the calls, for each view: more for one that has found a part of the front of y."""
+        """Of the calls, for each view: more for one that has found a part of the front of y.
+
+        With units half of what is not y's goes to those that explain most.
+        """
+        if self.setting.units is not None:
+            views = self.views[1:]
+            parts = [_PRODUCT_PARTS if view.products else 1 for view in views]
+            best = sorted(range(len(views)), key=lambda place: views[place].best)[:_LEADING]
+            half = 0.5 * (1.0 - _PLAIN_WITH_UNITS)
+            own = [
+                half * (part / sum(parts) + (place in best) / len(best)) for place, part in enumerate(parts)
+            ]
+            return [1.0 - sum(own), *own]
         errors, counts = self.views[0].archive[3], self.views[0].archive[6]
         front: set[float] = set()
         for price in np.flatnonzero(counts).tolist():
@@ -597,10 +823,14 @@ class EquationSearch:
             return self._offer_product(view, codes[:length], values[:length], coefficients, limit)
         draft = self._draft()
         starts = np.zeros(trees.MOST_TERMS, np.int64)
-        if view.code:
+        if view.code or view.factor:
+            if view.factor:
+                variation.put(draft, MUL, math.nan)
+                for code in view.factor[0]:
+                    variation.put(draft, code, math.nan)
             for code in view.code:
                 variation.put(draft, code, math.nan)
-            unit = view.scale if view.code[-1] == EXP else 0.0
+            unit = view.scale if view.code and view.code[-1] == EXP else 0.0
             done = variation.sum_with_numbers(draft, codes, values, length, coefficients, starts, unit)
         else:
             done = variation.copy(draft, codes, values, 0, length)
@@ -804,9 +1034,6 @@ def _rounded(power: float) -> float:
     return round(2 * power) / 2 if math.isfinite(power) else math.inf
 
 
-Part = tuple[list[int], list[float]]  # codes and values of an expression
-
-
 def _product(powers: list[tuple[list[int], list[float], float]], operators: tuple[int, ...]) -> Part | None:
     """A product of powers; None if operators are missing, nothing for an empty one."""
     above: list[Part] = []
@@ -864,6 +1091,7 @@ def make_setting(
     names: Sequence[str],
     literals: Sequence[float],
     settings: Any,
+    units: Units | None = None,
 ) -> Setting:
     """The setting for columns[d, n] and target[n], given the settings of the method."""
     description = settings.description
@@ -899,11 +1127,12 @@ def make_setting(
         target,
         weights / weights.sum(),
         tuple(codes),
-        np.array([*literals, 0.0]),
+        np.array([*literals, 0.0] if units is None else [*literals, 0.0, 1.0]),
         prices,
         nesting,
         min(most, 6) if constant else 0,
         (max(low, -1e60), min(high, 1e60)),
         min(2 * description.max_length, LARGEST),
         settings.budget,
+        units,
     )

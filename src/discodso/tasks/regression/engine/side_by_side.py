@@ -15,7 +15,7 @@ from discodso.space.state import State
 from discodso.tasks.regression.engine import _evolution as evolution
 from discodso.tasks.regression.engine import _fitting as fitting
 from discodso.tasks.regression.engine import _trees as trees
-from discodso.tasks.regression.engine.search import EquationSearch, Setting
+from discodso.tasks.regression.engine.search import LARGEST, EquationSearch, Setting
 
 _LEAST = 1000  # calls of each; a smaller step is for the first one alone
 _SEEN_EVERY = 5  # steps after which each knows what the others have rated
@@ -63,7 +63,7 @@ class SideBySide(EquationSearch):
         other.random = np.array([rng.integers(2**63)], np.uint64)
         probes = np.ascontiguousarray(self.probes[0][: len(self.setting.columns)])
         other.probes = trees.room_for(probes, self.setting.longest)
-        other.room = fitting.fitting_room(self.setting.columns, self.setting.longest)
+        other.room = fitting.fitting_room(self.setting.columns, LARGEST)
         other.views = [view.copy() for view in self.views]
         return other
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from discodso.base.errors import DeclarationError
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.operators import OPERATORS
 
-_BY_TORCH: dict[str, Callable[..., Any]] = {
-    **{name: getattr(torch, name) for name in OPERATORS if hasattr(torch, name)},
-    "inv": torch.reciprocal,
-    "n2": lambda a: a * a,
-    "n3": lambda a: a * a * a,
-    "n4": lambda a: (a * a) * (a * a),
-}
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def numpy_function(expression: Expression) -> Callable[..., Any]:
@@ -32,21 +27,36 @@ def numpy_function(expression: Expression) -> Callable[..., Any]:
     return predict
 
 
-def torch_function(expression: Expression) -> Callable[..., torch.Tensor]:
+@cache
+def _by_torch() -> dict[str, Callable[..., Any]]:
+    import torch
+
+    return {
+        **{name: getattr(torch, name) for name in OPERATORS if hasattr(torch, name)},
+        "inv": torch.reciprocal,
+        "n2": lambda a: a * a,
+        "n3": lambda a: a * a * a,
+        "n4": lambda a: (a * a) * (a * a),
+    }
+
+
+def torch_function(expression: Expression) -> Callable[..., Tensor]:
     """A differentiable function of one tensor for each column."""
+    import torch  # here, since a search for equations does without
+
     for operator in filter(None, map(expression.operator, expression.design.tokens)):
         if not operator.is_built_in:
             raise DeclarationError(
                 f"operator {operator.name!r} is your own, and torch has no function for it"
             )
 
-    def predict(*columns: torch.Tensor) -> torch.Tensor:
+    def predict(*columns: Tensor) -> Tensor:
         _require_all(expression, columns)
         zero = sum((column * 0 for column in columns), start=torch.zeros((), dtype=columns[0].dtype))
-        value: torch.Tensor = expression.fold(
+        value: Tensor = expression.fold(
             lambda index: columns[index],
             lambda number: torch.as_tensor(number, dtype=columns[0].dtype),
-            lambda operator, *operands: _BY_TORCH[operator.name](*operands),
+            lambda operator, *operands: _by_torch()[operator.name](*operands),
         )
         return value.expand(zero.shape)
 
