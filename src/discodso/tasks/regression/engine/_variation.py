@@ -83,14 +83,20 @@ def sum_with_numbers(
 ) -> bool:
     """Write a sum with its coefficients as constants, where they are not 1: for use inside a function.
 
-    Without a unit these are the ratios to the first one. With one they are coefficients times it, and the offset
+    Without a unit these are the ratios to the largest one. With one they are coefficients times it, and the offset
     is left out: an exponential has it as a factor.
     """
     count = terms_of(codes, length, starts)
-    if count < 1 or coefficients[1] == 0.0:
+    if count < 1:
         return False
-    written = 0
-    lead = coefficients[1] if unit == 0.0 else 1.0 / unit
+    written, lead = 0, 0.0
+    for t in range(count):
+        if abs(coefficients[t + 1]) > abs(lead):
+            lead = coefficients[t + 1]
+    if lead == 0.0:
+        return False
+    if unit != 0.0:
+        lead = 1.0 / unit
     offset = coefficients[0] / lead
     with_offset = unit == 0.0 and abs(coefficients[0]) > 1e-10 and abs(offset) < 1e9
     active = 0
