@@ -23,13 +23,8 @@ from discodso.tasks.regression.data import Rows
 from discodso.tasks.regression.declared_units import DeclaredUnits
 from discodso.tasks.regression.engine import _evolution as evolution
 from discodso.tasks.regression.engine import _trees as trees
-from discodso.tasks.regression.engine.search import (
-    LARGEST,
-    EquationSearch,
-    Setting,
-    Units,
-    make_setting,
-)
+from discodso.tasks.regression.engine.search import EquationSearch
+from discodso.tasks.regression.engine.setting import LARGEST, Setting, Units, make_setting
 from discodso.tasks.regression.engine.side_by_side import SideBySide
 from discodso.tasks.regression.expression import CONST, Expression, Item, input_index, literal_value
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace

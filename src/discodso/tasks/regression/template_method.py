@@ -20,7 +20,7 @@ from discodso.tasks.regression.data import Rows
 from discodso.tasks.regression.engine import _form as forms
 from discodso.tasks.regression.engine import _trees as trees
 from discodso.tasks.regression.engine.form_search import Form, FormSearch, Row, part_terms
-from discodso.tasks.regression.engine.search import Setting, make_setting
+from discodso.tasks.regression.engine.setting import Setting, make_setting
 from discodso.tasks.regression.equation_method import CODE_NAMES, added, announce_compiling, sample
 from discodso.tasks.regression.expression import CONST, Expression, Item, input_index, literal_value
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace

@@ -8,7 +8,7 @@ import pytest
 from discodso.tasks.regression.engine import _form as forms
 from discodso.tasks.regression.engine import _trees as trees
 from discodso.tasks.regression.engine.form_search import Form, FormSearch, part_terms
-from discodso.tasks.regression.engine.search import make_setting
+from discodso.tasks.regression.engine.setting import make_setting
 from discodso.tasks.regression.expression_space import RegressionSpace
 
 NAMES = ["add", "sub", "mul", "div", "sin", "exp"]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from discodso.tasks.regression.engine import _trees as trees
-from discodso.tasks.regression.engine.search import EquationSearch, make_setting
+from discodso.tasks.regression.engine.search import EquationSearch
+from discodso.tasks.regression.engine.setting import make_setting
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.expression_space import RegressionSpace
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from discodso.tasks.regression.engine.search import make_setting
+from discodso.tasks.regression.engine.setting import make_setting
 from discodso.tasks.regression.engine.side_by_side import SideBySide
 from discodso.tasks.regression.expression_space import RegressionSpace
 

@@ -5,7 +5,8 @@ import pytest
 
 from discodso.tasks.regression.engine import _trees as trees
 from discodso.tasks.regression.engine import _units
-from discodso.tasks.regression.engine.search import EquationSearch, Units, make_setting
+from discodso.tasks.regression.engine.search import EquationSearch
+from discodso.tasks.regression.engine.setting import Units, make_setting
 from discodso.tasks.regression.expression_space import RegressionSpace
 
 NAMES = ["add", "sub", "mul", "div", "sin", "cos", "exp", "log", "sqrt", "n2"]

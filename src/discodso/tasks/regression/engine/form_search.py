@@ -19,15 +19,9 @@ from discodso.tasks.regression.engine import _pool as pools
 from discodso.tasks.regression.engine import _trees as trees
 from discodso.tasks.regression.engine._random import below
 from discodso.tasks.regression.engine._variation import a_number
-from discodso.tasks.regression.engine.search import (
-    GENERIC,
-    LARGEST,
-    MOST_PRICE,
-    MOVES,
-    SLOTS,
-    Setting,
-    is_over,
-)
+from discodso.tasks.regression.engine.search import GENERIC, MOVES, is_over
+from discodso.tasks.regression.engine.setting import LARGEST, Setting
+from discodso.tasks.regression.engine.views import MOST_PRICE, SLOTS
 
 _POOL, _LISTED = 3000, 0.4  # short expressions of a part, and the share of the budget for them
 EXACT = 1e-20  # errors of rounding, where constants may make up for each other

@@ -9,15 +9,13 @@ for y and fitted there.
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from discodso.base.arrays import Bools, Floats, Ints
+from discodso.base.arrays import Floats, Ints
 from discodso.base.threads import one_blas_thread
 from discodso.space.state import State
 from discodso.tasks.regression.engine import _evolution as evolution
@@ -33,26 +31,18 @@ from discodso.tasks.regression.engine._trees import (
     COLUMN,
     CONSTANT,
     COS,
-    DIV,
     EXP,
-    INV,
     LITERAL,
     LOG,
     LOG_SIZE,
     MUL,
     N2,
-    NEG,
     SIN,
-    SQRT,
-    SUB,
 )
-from discodso.tasks.regression.operators import OPERATORS
+from discodso.tasks.regression.engine.products import Part, exponents, product, rounded, times
+from discodso.tasks.regression.engine.setting import LARGEST, Setting, Units
+from discodso.tasks.regression.engine.views import LINKS, MOST_PRICE, SLOTS, View
 
-PRICES = {"sin": 3, "cos": 3, "tan": 4, "tanh": 4, "exp": 2, "log": 2, "pow": 2, "abs": 2}
-PRICES |= {"asin": 4, "acos": 4, "atan": 4}
-MOST_PRICE = 48
-LARGEST = 96  # tokens of what is written down, coefficients and all
-SLOTS = 12
 _SMALL_STEP = 1000
 _LARGEST_POWER = 8
 EXACT = 1e-24  # errors of rounding
@@ -74,212 +64,6 @@ _PRODUCT_PARTS, _LEADING = 3, 2  # of the calls that all other views share; and 
 _UNIT_SHARES = (0.4, 0.5, 0.1)  # for as few units of constants as may be, one more, and as many as may be
 GENERIC = np.array([0.7316, 1.2934, 0.4177, 1.871, 0.9123, 1.557, 0.6271, 1.1113])
 MOVES = np.array([3, 2, 2, 1.5, 1.5, 3, 2, 1, 2, 2, 1.5, 0.5, 0.5])
-
-
-@dataclass(frozen=True)
-class Units:
-    """Exponents of the base units that occur.
-
-    Attributes:
-        columns: float[d, m].
-        target: float[m].
-        most: how many independent units constants may have.
-    """
-
-    columns: Floats
-    target: Floats
-    most: int
-
-    @property
-    def least(self) -> int:
-        """How many constants must have: 0 if products of powers of the inputs have the unit of the target."""
-        rank, both = _units.ranks_of(self.columns, self.target)
-        return int(both - rank)
-
-    def is_alone(self, place: int) -> bool:
-        """Whether an input has a base unit, or a product of them, that no others have."""
-        rest = np.delete(self.columns, place, axis=0)
-        return bool(np.linalg.matrix_rank(rest) < np.linalg.matrix_rank(self.columns))
-
-    def powers(self) -> list[float]:
-        """Of a product of powers of inputs that has the unit of the target."""
-        found: list[float] = np.linalg.lstsq(self.columns.T, self.target, rcond=1e-9)[0].tolist()
-        return found
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What is searched, as arrays.
-
-    Attributes:
-        columns: float[d, n], inputs.
-        target, weights: float[n]; weights sum to 1.
-        operators: codes of the operators that may be used.
-        literals: fixed numbers.
-        prices: by code.
-        nesting: bool[CONSTANT, CONSTANT], which operator must not stand inside which.
-        most_constants: within terms.
-        limits: of constants.
-        longest: tokens.
-        budget: calls of the whole run, by which shares are planned.
-        units: of inputs and target; None if they do not matter.
-    """
-
-    columns: Floats
-    target: Floats
-    weights: Floats
-    operators: tuple[int, ...]
-    literals: Floats
-    prices: Floats
-    nesting: Bools
-    most_constants: int
-    limits: tuple[float, float]
-    longest: int
-    budget: int
-    units: Units | None = None
-
-
-@dataclass(frozen=True)
-class Link:
-    """A function through which a target is looked at.
-
-    Attributes:
-        code: of the operators that lead back to y, the outermost first.
-        there: from y to what is fitted.
-        slope: |dy / dv| at y, by which errors are weighed.
-        possible: whether y[n] can be looked at in this way.
-        power: of the unit of y; 0 where y, or v, must be a pure number.
-    """
-
-    name: str
-    code: tuple[int, ...]
-    there: Callable[[Floats], Floats]
-    slope: Callable[[Floats], Floats]
-    possible: Callable[[Floats], bool]
-    power: float = 0.0
-
-
-_LINKS = (
-    Link("root", (SQRT,), np.square, lambda y: 0.5 / np.abs(y), lambda y: bool((y > 0).all()), 2.0),
-    Link("inverse", (INV,), np.reciprocal, np.square, lambda y: bool((y != 0).all()), -1.0),
-    Link("exponential", (EXP,), np.log, np.abs, lambda y: bool((y > 0).all())),
-    Link("logarithm", (LOG,), np.exp, lambda y: np.exp(-y), lambda y: bool((np.abs(y) < 50).all())),
-    Link(
-        "inverse root",
-        (INV, SQRT),
-        lambda y: y**-2.0,
-        lambda y: 0.5 * np.abs(y) ** 3,
-        lambda y: bool((y > 0).all()),
-        -2.0,
-    ),
-)
-
-
-Part = tuple[list[int], list[float]]  # codes and values of an expression
-
-
-class View:
-    """One way to look at the target, with an archive of its own.
-
-    Args:
-        name: of the view.
-        code: operators that lead back to y, the outermost first.
-        target, weights: float[n], what is fitted, and how rows count.
-        columns: float[k, n] that take part in every fit, beside the offset.
-        inputs: for views of products, the inputs whose logarithms these are.
-        unit: of the target, where there are units; None for a logarithm.
-        factor: a product of powers of inputs that y was divided by first.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        code: tuple[int, ...],
-        target: Floats,
-        weights: Floats,
-        longest: int,
-        columns: Sequence[Floats] = (),
-        inputs: Sequence[int] = (),
-        unit: Floats | None = None,
-        factor: Part | None = None,
-    ) -> None:
-        self.name, self.code, self.products = name, code, name == "product"
-        self.roots = np.sqrt(weights / weights.sum())
-        self.scale = float(np.sqrt(weights @ np.square(target - weights @ target) / weights.sum())) or 1.0
-        self.fixed, kept = _orthonormal([self.roots, *(column * self.roots for column in columns)])
-        self.inputs = [inputs[place - 1] for place in kept if place > 0]
-        whole = target / self.scale * self.roots
-        self.mean = float(self.fixed[0] @ whole)  # coefficient of the offset, without terms
-        self.unit, self.factor, self.whole = unit, factor, whole
-        self.rest = whole
-        for _ in range(2):
-            for q in self.fixed:
-                self.rest = self.rest - (q @ self.rest) * q
-        places = MOST_PRICE * SLOTS
-        self.archive = (
-            np.zeros((places, longest), np.int64),
-            np.zeros((places, longest)),
-            np.zeros(places, np.int64),
-            np.full(places, np.inf),
-            np.zeros(places, np.uint64),
-            np.zeros((places, trees.MOST_TERMS + 1)),
-            np.zeros(MOST_PRICE, np.int64),
-        )
-        self.seen = np.zeros(1 << 14, np.uint64)
-        self.calls = 0
-        self.told: dict[int, float] = {}  # error of the best of each price when it was last rewritten for y
-        self.written: dict[int, float] = {}  # error for y of what was rewritten, by the price it had here
-        self.next_item = 0  # of the pool, to be rated
-        self.next_late = 0  # the same for those that need a constant with a unit
-
-    @property
-    def best(self) -> float:
-        """The smallest error."""
-        return float(self.archive[3].min())
-
-    def copy(self) -> View:
-        """Another that goes its own way from here."""
-        other = copy.copy(self)
-        codes, values, lengths, errors, marks, coefficients, counts = self.archive
-        other.archive = (
-            codes.copy(),
-            values.copy(),
-            lengths.copy(),
-            errors.copy(),
-            marks.copy(),
-            coefficients.copy(),
-            counts.copy(),
-        )
-        other.seen, other.told, other.written = self.seen.copy(), dict(self.told), dict(self.written)
-        return other
-
-    def state(self) -> State:
-        """All that later steps depend on."""
-        arrays: dict[str, Any] = {f"archive{place}": array.copy() for place, array in enumerate(self.archive)}
-        arrays["seen"] = self.seen[self.seen != 0]
-        told = {str(price): error for price, error in self.told.items()}
-        return State(
-            arrays,
-            {
-                "calls": self.calls,
-                "told": told,
-                "written": {str(price): error for price, error in self.written.items()},
-                "next": self.next_item,
-                "late": self.next_late,
-                "size": len(self.seen),
-            },
-        )
-
-    def restore(self, state: State) -> None:
-        """Go back to a state."""
-        for place, array in enumerate(self.archive):
-            array[...] = state.arrays[f"archive{place}"]
-        self.seen = np.zeros(int(state.data["size"]), np.uint64)
-        trees.add_all(self.seen, state.arrays["seen"])
-        self.calls, self.next_item = int(state.data["calls"]), int(state.data["next"])
-        self.next_late = int(state.data["late"])
-        self.told = {int(price): float(error) for price, error in state.data["told"].items()}
-        self.written = {int(price): float(error) for price, error in state.data["written"].items()}
 
 
 class EquationSearch:
@@ -332,7 +116,7 @@ class EquationSearch:
             part, values, unit = factor
             y, w = y / values, w * np.square(values)
             found.append(View("reduced", (), y, w / w.sum(), longest, unit=unit, factor=part))
-        for link in _LINKS:
+        for link in LINKS:
             if all(code in setting.operators for code in link.code) and link.possible(y):
                 with np.errstate(all="ignore"):
                     target = link.there(y)
@@ -364,10 +148,10 @@ class EquationSearch:
         if units.least:
             return None
         alone = [i for i in range(len(columns)) if units.is_alone(i) and (columns[i] != 0).all()]
-        powers = [(i, _rounded(p)) for i, p in enumerate(units.powers()) if i in alone and abs(p) > 1e-6]
+        powers = [(i, rounded(p)) for i, p in enumerate(units.powers()) if i in alone and abs(p) > 1e-6]
         if not powers or any(abs(p) > _LARGEST_POWER for _, p in powers):
             return None
-        written = _product([([COLUMN + i], [math.nan], p) for i, p in powers], self.setting.operators)
+        written = product([([COLUMN + i], [math.nan], p) for i, p in powers], self.setting.operators)
         if not written or not written[0] or (columns[[i for i, p in powers if p % 1]] < 0).any():
             return None
         values = np.prod([columns[i] ** p for i, p in powers], axis=0)
@@ -877,7 +661,7 @@ class EquationSearch:
             column = self.room[0][0][row][used].copy()
             part = codes[start:end].tolist(), values[start:end].tolist()
             if codes[start] == LOG_SIZE:
-                power = _rounded(power)
+                power = rounded(power)
                 if not abs(power) <= _LARGEST_POWER:
                     return math.inf
                 powers.append((part[0][1:], part[1][1:], power))
@@ -885,22 +669,20 @@ class EquationSearch:
                 inside.append((*part, power))
             target = target - power * column
         logs = [np.log(np.abs(setting.columns[i][used])) for i in view.inputs]
-        exponents = _exponents(logs, target, view.roots[used]).tolist()
-        if not all(abs(p) <= _LARGEST_POWER for p in exponents):
+        found = exponents(logs, target, view.roots[used]).tolist()
+        if not all(abs(p) <= _LARGEST_POWER for p in found):
             return math.inf
-        halves = [
-            ([COLUMN + i], [math.nan], _rounded(p)) for i, p in zip(view.inputs, exponents, strict=True)
-        ]
+        halves = [([COLUMN + i], [math.nan], rounded(p)) for i, p in zip(view.inputs, found, strict=True)]
         error = self._rate_product([*powers, *halves], inside, limit)
         odd = [
-            abs(p - _rounded(p)) > _HALVES and setting.columns[i].min() > 0
-            for i, p in zip(view.inputs, exponents, strict=True)
+            abs(p - rounded(p)) > _HALVES and setting.columns[i].min() > 0
+            for i, p in zip(view.inputs, found, strict=True)
         ]
         if any(odd) and LOG in setting.operators:
             kept = [part for part, free in zip(halves, odd, strict=True) if not free]
             inside += [
                 ([LOG, COLUMN + i], [math.nan] * 2, p)
-                for i, p, free in zip(view.inputs, exponents, odd, strict=True)
+                for i, p, free in zip(view.inputs, found, odd, strict=True)
                 if free
             ]
             error = min(error, self._rate_product([*powers, *kept], inside, limit))
@@ -914,7 +696,7 @@ class EquationSearch:
     ) -> float:
         """Rate a product of powers and of exp(p1 g1 + p2 g2 + ...)."""
         setting = self.setting
-        written = _product(powers, setting.operators)
+        written = product(powers, setting.operators)
         if written is None:
             return math.inf
         tokens, numbers = written
@@ -926,7 +708,7 @@ class EquationSearch:
                 lead = [ADD] if place < len(inside) - 1 else []
                 more[0].extend([*lead, MUL, CONSTANT, *own])
                 more[1].extend([*[math.nan] * len(lead), math.nan, power, *own_values])
-            tokens, numbers = _times([(tokens, numbers), more]) if tokens else more
+            tokens, numbers = times([(tokens, numbers), more]) if tokens else more
         if not tokens or len(tokens) > setting.longest:
             return math.inf
         draft = self._draft()
@@ -1001,138 +783,3 @@ class EquationSearch:
 def is_over(calls: int, solved_at: int) -> bool:
     """Whether a search that has explained all digits after so many calls has looked long enough for less."""
     return calls >= _LONGER * solved_at + _LEAST_LONGER
-
-
-def _orthonormal(rows: Sequence[Floats]) -> tuple[Floats, list[int]]:
-    """Rows[k, n] made orthonormal, and the places of those that add something to the ones before."""
-    basis: list[Floats] = []
-    kept: list[int] = []
-    for place, row in enumerate(rows):
-        rest = row.copy()
-        for _ in range(2):
-            for q in basis:
-                rest -= (q @ rest) * q
-        size = float(np.sqrt(rest @ rest))
-        if size > 1e-9 * float(np.sqrt(row @ row)):
-            basis.append(rest / size)
-            kept.append(place)
-    return np.array(basis), kept
-
-
-def _exponents(columns: list[Floats], target: Floats, roots: Floats) -> Floats:
-    """Of the best product of powers, by least squares of logarithms."""
-    table = np.column_stack([np.ones(len(target)), *columns]) * roots[:, None]
-    if not (np.isfinite(table).all() and np.isfinite(target).all()):
-        return np.full(len(columns), math.nan)
-    scale = np.sqrt(np.square(table).sum(axis=0))
-    scale[scale == 0] = 1.0
-    solved: Floats = np.linalg.lstsq(table / scale, target * roots, rcond=1e-12)[0] / scale
-    return solved[1:]
-
-
-def _rounded(power: float) -> float:
-    return round(2 * power) / 2 if math.isfinite(power) else math.inf
-
-
-def _product(powers: list[tuple[list[int], list[float], float]], operators: tuple[int, ...]) -> Part | None:
-    """A product of powers; None if operators are missing, nothing for an empty one."""
-    above: list[Part] = []
-    below: list[Part] = []
-    root_above: list[Part] = []
-    root_below: list[Part] = []
-    for codes, values, power in powers:
-        part, twice = (codes, values), round(2 * power)
-        if twice % 2:
-            (root_above if twice > 0 else root_below).append(part)
-            twice -= 1 if twice > 0 else -1
-        count, side = abs(twice) // 2, above if twice > 0 else below
-        while count:
-            if count >= 2 and N2 in operators:
-                side.append(([N2, *codes], [math.nan, *values]))
-                count -= 2
-            else:
-                side.append(part)
-                count -= 1
-    if root_above or root_below:
-        if SQRT not in operators:
-            return None
-        if root_above:
-            inner = _quotient(root_above, root_below, operators)
-            if inner is None:
-                return None
-            above.append(([SQRT, *inner[0]], [math.nan, *inner[1]]))
-        else:
-            inner = _times(root_below)
-            below.append(([SQRT, *inner[0]], [math.nan, *inner[1]]))
-    return _quotient(above, below, operators)
-
-
-def _times(parts: list[Part]) -> Part:
-    codes, values = parts[-1]
-    for more, more_values in reversed(parts[:-1]):
-        codes, values = [MUL, *more, *codes], [math.nan, *more_values, *values]
-    return codes, values
-
-
-def _quotient(above: list[Part], below: list[Part], operators: tuple[int, ...]) -> Part | None:
-    if not below:
-        return _times(above) if above else ([], [])
-    under = _times(below)
-    if not above:
-        return ([INV, *under[0]], [math.nan, *under[1]]) if INV in operators else None
-    over = _times(above)
-    return ([DIV, *over[0], *under[0]], [math.nan, *over[1], *under[1]]) if DIV in operators else None
-
-
-def make_setting(
-    columns: Floats,
-    target: Floats,
-    weights: Floats,
-    names: Sequence[str],
-    literals: Sequence[float],
-    settings: Any,
-    units: Units | None = None,
-) -> Setting:
-    """The setting for columns[d, n] and target[n], given the settings of the method."""
-    description = settings.description
-    codes = [OPERATORS[name].code for name in names]
-    if DIV in codes and INV not in codes:
-        codes.append(INV)
-    codes = [code for code in codes if code != NEG]  # coefficients have signs
-    prices = np.ones(COLUMN + len(columns))
-    if description.costs is None:
-        for name, price in PRICES.items():
-            prices[OPERATORS[name].code] = price
-    else:
-        for name, operator in OPERATORS.items():
-            prices[operator.code] = description.costs[name]
-        prices[CONSTANT] = description.costs["const"]
-        places = [name for name in description.numbers if name != "const"]
-        for place, name in enumerate(places):
-            prices[LITERAL + place] = description.costs[name]
-    nesting = np.zeros((CONSTANT, CONSTANT), np.bool_)
-    trigonometric = ("sin", "cos", "tan")
-    rules = description.nesting
-    if rules is None:
-        rules = {**dict.fromkeys(trigonometric, trigonometric), "exp": ("exp",), "log": ("log",)}
-    for outer, inner in rules.items():
-        nesting[OPERATORS[outer].code, [OPERATORS[name].code for name in inner]] = True
-    nesting[:, LOG_SIZE] = True
-    nesting[[ADD, SUB], LOG_SIZE] = False
-    most = fitting.MOST_CONSTANTS if description.max_constants is None else description.max_constants
-    constant = "const" in description.library
-    low, high = description.const_range
-    return Setting(
-        columns,
-        target,
-        weights / weights.sum(),
-        tuple(codes),
-        np.array([*literals, 0.0] if units is None else [*literals, 0.0, 1.0]),
-        prices,
-        nesting,
-        min(most, 6) if constant else 0,
-        (max(low, -1e60), min(high, 1e60)),
-        min(2 * description.max_length, LARGEST),
-        settings.budget,
-        units,
-    )

@@ -15,7 +15,8 @@ from discodso.space.state import State
 from discodso.tasks.regression.engine import _evolution as evolution
 from discodso.tasks.regression.engine import _fitting as fitting
 from discodso.tasks.regression.engine import _trees as trees
-from discodso.tasks.regression.engine.search import LARGEST, EquationSearch, Setting
+from discodso.tasks.regression.engine.search import EquationSearch
+from discodso.tasks.regression.engine.setting import LARGEST, Setting
 
 _LEAST = 1000  # calls of each; a smaller step is for the first one alone
 _SEEN_EVERY = 5  # steps after which each knows what the others have rated
