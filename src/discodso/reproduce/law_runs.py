@@ -42,7 +42,7 @@ def law_settings(
     """A run for a law, with the default settings of equations, which may be told the units."""
     X, y = law.data(noise, seed)
     given = GivenData(X, y, np.ones(len(y)), law.columns, "target")
-    known = {}
+    known = None
     if units and isinstance(law, Law) and law.target_unit:
         known = {variable.name: variable.unit for variable in law.variables} | {"target": law.target_unit}
     options = RegressionOptions(table="", target="target", units=known)

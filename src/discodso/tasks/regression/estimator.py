@@ -135,7 +135,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         for place, model in enumerate(models):
             out = None if self.out is None else Path(self.out) / f"target-{place + 1}"
             others = set(names) - {names[place]}
-            units = {column: unit for column, unit in self.units.items() if column not in others}
+            units = {column: unit for column, unit in (self.units or {}).items() if column not in others}
             model.set_params(**self.get_params(deep=False)).set_params(out=out, units=units)
             if together > 1:  # they would write over one another
                 model.set_params(n_jobs=jobs // together, verbose=False)

@@ -59,7 +59,9 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
         raise DeclarationError(
             f"{options.table} has a single row; an equation needs at least two to be judged by"
         )
-    units = declared(options.units, options.units_in_names, options.unit_constants, data.columns, data.target)
+    units = declared(
+        options.units or {}, options.units_in_names, options.unit_constants, data.columns, data.target
+    )
     X, y, weights = gathered(data)
     rng = np.random.RandomState(plan.seed)
     seen = np.ones(len(y), dtype=np.bool_)

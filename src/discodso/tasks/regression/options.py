@@ -94,9 +94,9 @@ class ModelOptions:
     must_extrapolate: bool = option(
         True, "The model must also be good, and finite, on data twice as wide as those given.", command=""
     )
-    units: dict[str, str] = option(
-        factory=dict,
-        help='Units of all inputs and of the target by name, such as "m/s^2", or "1" for a plain number; only '
+    units: dict[str, str] | None = option(
+        None,
+        'Units of all inputs and of the target by name, such as "m/s^2", or "1" for a plain number; only '
         "equations that agree with them are tried. On the command line COLUMN=UNIT, may be given again.",
         command="unit",
         read=_units,

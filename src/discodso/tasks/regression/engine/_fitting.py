@@ -28,6 +28,7 @@ from discodso.tasks.regression.engine._trees import (
 )
 
 MOST_CONSTANTS = 8
+_CANCELLING = 1e8  # a term that is so many times as large as the target leaves too few digits of a sum
 _DEPENDENT = 1e-9  # a term that keeps less than this of its length beside those before it adds nothing
 _FIRST_DAMPING, _SMALLEST_DAMPING, _LARGEST_DAMPING = 1e-3, 1e-10, 1e7
 
@@ -116,6 +117,7 @@ def solve_terms(
         before = dot(q, q)
         if not before < 1e300:
             return np.inf
+        triangle[t, 0] = before  # below the diagonal there is room
         triangle[:t, t] = 0.0
         _make_orthogonal(q, t, fixed, basis, triangle)
         after = dot(q, q)
@@ -134,7 +136,7 @@ def solve_terms(
             q[j] /= after
         coefficients[t] = dot(q, residual)
         _take_off(residual, coefficients[t], q)
-    total = dot(residual, residual)
+    total, size = dot(residual, residual), dot(rest, rest) + mean * mean
     coefficients[count + 1 :] = 0.0
     coefficients[0] = mean
     for t in range(count, 0, -1):
@@ -145,6 +147,8 @@ def solve_terms(
         for s in range(t + 1, count + 1):
             part -= triangle[t, s] * coefficients[s]
         coefficients[t] = part / triangle[t, t]
+        if not coefficients[t] * coefficients[t] * triangle[t, 0] < _CANCELLING * _CANCELLING * size:
+            return np.inf
         coefficients[0] -= triangle[0, t] * coefficients[t]
     return total
 
