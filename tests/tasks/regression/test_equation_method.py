@@ -8,7 +8,16 @@ import pytest
 
 from discodso import DisCoRegressor
 from discodso.run.result import StopReason
-from discodso.tasks.regression.equation_method import EquationMethod, _lean, sample
+from discodso.tasks.regression.engine._trees import ADD, COLUMN, MUL
+from discodso.tasks.regression.equation_method import (
+    EquationMethod,
+    EquationSettings,
+    _lean,
+    sample,
+    with_needed,
+)
+from discodso.tasks.regression.evaluator import Program
+from discodso.tasks.regression.expression_space import Fit, RegressionSpace
 
 
 def table(rows=120, noise=0.05, seed=0):
@@ -126,6 +135,21 @@ def test_the_time_limit_covers_the_choice():
     model = DisCoRegressor(budget=10**9, time_limit=2.0, random_state=0).fit(X, y)
     assert model.result_.stop is StopReason.TIME
     assert model.result_.seconds < 2.0
+
+
+def test_long_sums_of_badly_scaled_inputs_can_be_written():
+    X = np.random.default_rng(0).uniform(0.5, 3, (50, 4)) * [1e-7, 1e5, 1e9, 1e-20]
+    description = RegressionSpace(("add", "mul", "div", "const"), max_length=48)
+    wide = with_needed(description)
+    space = wide.build(4)
+    fit = Fit.of(Program.of(space.library, wide.operators), X, X[:, 0], np.full(50, 0.02))
+    method = EquationSettings(description, fit, 1000).build(space, 0)
+    product = [MUL, MUL, MUL, *range(COLUMN, COLUMN + 4)]
+    codes = np.array([ADD] * 9 + product * 10)
+    assert len(codes) <= method.setting.longest
+    design = method.design(codes, np.zeros(len(codes)), np.ones(11))
+    assert len(design) > 180  # with a scale before each input
+    space.encode([design])
 
 
 def test_a_constant_or_tiny_table_gives_a_model():

@@ -24,7 +24,7 @@ from discodso.tasks.regression.declared_units import DeclaredUnits
 from discodso.tasks.regression.engine import _evolution as evolution
 from discodso.tasks.regression.engine import _trees as trees
 from discodso.tasks.regression.engine.search import EquationSearch
-from discodso.tasks.regression.engine.setting import LARGEST, Setting, Units, make_setting
+from discodso.tasks.regression.engine.setting import WRITTEN, Setting, Units, make_setting
 from discodso.tasks.regression.engine.side_by_side import SideBySide
 from discodso.tasks.regression.expression import CONST, Expression, Item, input_index, literal_value
 from discodso.tasks.regression.expression_space import Fit, RegressionSpace
@@ -324,7 +324,7 @@ def with_needed(description: RegressionSpace, guesses: Sequence[Design] = ()) ->
     more = dict.fromkeys(name for name in (*NEEDED, *used) if name not in description.library)
     library = (*description.library, *more)
     return replace(
-        RegressionSpace(library, min_length=1, max_length=LARGEST, nesting={}),
+        RegressionSpace(library, min_length=1, max_length=WRITTEN, nesting={}),
         const_range=(-math.inf, math.inf),
     )
 

@@ -26,7 +26,8 @@ from discodso.tasks.regression.operators import OPERATORS
 
 PRICES = {"sin": 3, "cos": 3, "tan": 4, "tanh": 4, "exp": 2, "log": 2, "pow": 2, "abs": 2}
 PRICES |= {"asin": 4, "acos": 4, "atan": 4}
-LARGEST = 96  # tokens of what is written down, coefficients and all
+LARGEST = 96  # tokens of what is rated
+WRITTEN = 4 * LARGEST  # of what is written down: coefficients, and a scale before every input
 
 
 @dataclass(frozen=True)
