@@ -1,8 +1,13 @@
-"""Test settings: one hypothesis profile that is the same on every machine, and Ctrl-C that arrives."""
+"""Test settings: one hypothesis profile that is the same on every machine, one thread, and Ctrl-C that arrives."""
 
+import os
 import signal
 
-from hypothesis import HealthCheck, settings
+# Before any library is loaded: tests run side by side, where threads of linear algebra wait for one another.
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+from hypothesis import HealthCheck, settings  # noqa: E402
 
 settings.register_profile(
     "suite",
