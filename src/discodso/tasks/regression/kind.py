@@ -242,11 +242,21 @@ def _compiled(
     )
     task = Task(space, batch_objective=fit, name="regression")
 
-    def standing(width: int) -> Sequence[Any]:
+    return Prepared(
+        task, _searching(plan, rng, began), method, finish, standing=_standing(data, description, started)
+    )
+
+
+def _standing(
+    data: GivenData, description: RegressionSpace, started: Sequence[EquationMethod | TemplateMethod]
+) -> Callable[[int], Sequence[Any]]:
+    """What shows the best equations by complexity while the search runs, for a width of the terminal."""
+
+    def shown(width: int) -> Sequence[Any]:
         best = [(Expression(design, data.columns), error) for design, error in started[0].standing()]
         return [standing_table(standing_rows(best, description.costs), data.target, width)]
 
-    return Prepared(task, _searching(plan, rng, began), method, finish, standing=standing)
+    return shown
 
 
 def _templated(
@@ -281,11 +291,9 @@ def _templated(
     found = _finisher(settings, data, rows, seen, kept, lambda: (), laws=laws)
     task = Task(space, batch_objective=fit, name="regression")
 
-    def standing(width: int) -> Sequence[Any]:
-        best = [(Expression(design, data.columns), error) for design, error in started[0].standing()]
-        return [standing_table(standing_rows(best, description.costs), data.target, width)]
-
-    return Prepared(task, _searching(plan, rng, began), method, found, standing=standing)
+    return Prepared(
+        task, _searching(plan, rng, began), method, found, standing=_standing(data, description, started)
+    )
 
 
 # ------------------------------------------------------------------------------------------ to look at
