@@ -208,3 +208,6 @@ def test_what_is_tried_may_be_longer_than_what_is_kept(jobs):
     X, y = table(60)
     model = DisCoRegressor(budget=30_000, max_length=1, n_jobs=jobs, random_state=0).fit(X[:, :1], y)
     assert np.isfinite(model.predict(X[:, :1])).all()
+    # Two tokens are soon listed: the run ends, and does not look for waves that it could not write.
+    assert model.result_.stop is StopReason.EXHAUSTED
+    assert model.calls_ < 1000

@@ -504,6 +504,9 @@ class EquationSearch:
         factor = self._part(below(random, parts)) if below(random, 2) else None
         draft, starts, residual = self._draft(), np.zeros(trees.MOST_TERMS, np.int64), self._target(view)[0]
         mother, values = np.zeros(0, np.int64), np.zeros(0)
+        written = 3 + len(inner) + (0 if factor is None else 1 + len(factor))
+        if written + (1 + int(view.archive[2][place]) if place >= 0 else 0) > len(draft[0]):
+            return  # it would be too long
         if place >= 0:
             length = int(view.archive[2][place])
             mother, values = view.archive[0][place, :length].copy(), view.archive[1][place, :length].copy()
