@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
+from discodso.tasks.policies.leaves import Leaf
 from discodso.tasks.policies.splits import Split
 from discodso.tasks.policies.tree_policy import TreePolicy
 
@@ -33,15 +34,15 @@ def observations(policy: TreePolicy, rng: np.random.Generator, rows: int = 60, k
     limits = [np.finfo(kind).max, -np.finfo(kind).max, np.finfo(kind).smallest_subnormal]
     special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, *limits, *rng.normal(size=9)], kind)
     with np.errstate(all="ignore"):
-        near = np.array([split.threshold if split else 0.0 for split, _ in policy.nodes]).astype(kind)
+        near = np.array([getattr(split, "threshold", 0.0) for split, _ in policy.nodes]).astype(kind)
         pool = np.concatenate((near, *(np.nextafter(near, kind(end)) for end in (-np.inf, np.inf)), special))
     x = rng.choice(pool, size=(rows, width))
     # Some have the very thresholds in their own columns, so that deep nodes are met on their edges too.
     for node, (split, _) in enumerate(policy.nodes):
-        if split:
+        if not isinstance(split, Leaf):
             x[rng.integers(rows, size=rows // 8), split.feature] = near[node]
     return x
 
 
 def stump(threshold: float, left: int, right: int) -> TreePolicy:
-    return TreePolicy(((Split(0, threshold), 2), (None, left), (None, right)))
+    return TreePolicy(((Split(0, threshold), 2), (Leaf(left), 0), (Leaf(right), 0)))

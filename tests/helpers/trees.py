@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from discodso.tasks.policies.splits import Split
 from discodso.tasks.policies.tree_policy import TreePolicy
 
 Ranges = Sequence[tuple[float, float]]
@@ -123,7 +124,9 @@ def telling_points(trees: Sequence[TreePolicy]) -> np.ndarray:
     width = max(1, *(t.width for t in trees))
     columns = []
     for feature in range(width):
-        cuts = sorted({s.threshold for t in trees for s, _ in t.nodes if s and s.feature == feature})
+        cuts = sorted(
+            {s.threshold for t in trees for s, _ in t.nodes if isinstance(s, Split) and s.feature == feature}
+        )
         between = [(a + b) / 2 for a, b in itertools.pairwise(cuts)]
         columns.append([-math.inf, *cuts, *between, math.inf, math.nan])
     return np.array(list(itertools.product(*columns)))
@@ -131,7 +134,7 @@ def telling_points(trees: Sequence[TreePolicy]) -> np.ndarray:
 
 def edge_points(rng: np.random.Generator, of: TreePolicy, width: int, count: int) -> np.ndarray:
     """Observations [count, width]: thresholds, their neighbours among the floats, NaN, infinities, others."""
-    cuts = np.array([split.threshold for split, _ in of.nodes if split] or [0.0])
+    cuts = np.array([split.threshold for split, _ in of.nodes if isinstance(split, Split)] or [0.0])
     special = np.concatenate(
         [cuts, np.nextafter(cuts, -np.inf), np.nextafter(cuts, np.inf), [np.nan, np.inf, -np.inf, 0.0, -0.0]]
     )

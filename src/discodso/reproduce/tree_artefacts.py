@@ -192,7 +192,7 @@ def _tested(
     if kept is not None and kept["designs"] == designs and len(kept["returns"]) == scale.test_seeds:
         about = describe(as_environment(environment))
         tree = TreePolicy.from_dict(kept["policy"])
-        tree = tree.with_names(about.environment, about.feature_names, about.action_names)
+        tree = tree.with_names(about.environment, about.feature_names, about.action_names, about.numbers)
         return tree, np.array(kept["returns"])
     trees = []
     for seed, design in own:

@@ -116,6 +116,7 @@ def decision_tree_bounds(
     path: Ints,
     child_index: Ints,
     decision: Bools,
+    whole: Bools,
     resolution: Floats,
     low: Floats,
     high: Floats,
@@ -123,7 +124,8 @@ def decision_tree_bounds(
     """Algorithm "Finding bounds for parameters in decision trees" of the appendix, from the root to the slot.
 
     low[B, K, V] and high[B, K, V] hold the declared ranges on entry and the bounds of the next token on return.
-    The threshold of a decision is the only value of its token. A node of a path is a left child exactly if it
+    The threshold of a decision is the only value of its token; that of a whole one leaves the interval empty where
+    no integer is left. A node of a path is a left child exactly if it
     directly follows its parent in pre-order.
     """
     for i in range(rows.shape[0]):
@@ -140,11 +142,11 @@ def decision_tree_bounds(
             h, threshold = resolution[token], t.values[row, at, 0]
             if left:
                 high[i, token, 0] = threshold - h
-                if high[i, token, 0] - low[i, token, 0] < h:
+                if not whole[token] and high[i, token, 0] - low[i, token, 0] < h:
                     high[i, token, 0] = low[i, token, 0] + h / 2
             else:
                 low[i, token, 0] = threshold + h
-                if high[i, token, 0] - low[i, token, 0] < h:
+                if not whole[token] and high[i, token, 0] - low[i, token, 0] < h:
                     low[i, token, 0] = high[i, token, 0] - h / 2
 
 

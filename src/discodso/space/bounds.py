@@ -23,7 +23,7 @@ from discodso.space import _kernels
 from discodso.space.constraints import Rule
 from discodso.space.prefix import Prefix
 from discodso.space.tokens import Grammar, Library
-from discodso.space.values import Real
+from discodso.space.values import Choice, Real
 
 
 class Bounds(Rule):
@@ -57,10 +57,11 @@ class DecisionTreeBounds(Bounds):
     """Bounds on thresholds that the decisions above leave open (appendix, "Finding bounds for parameters in
     decision trees").
 
-    A token of arity 2 with one real number is a decision "x < beta": below its left child x stays under beta,
-    below its right child above it. Thresholds keep a distance h from those of the ancestors, and a feature whose
-    interval has become narrower than h is not split again. Leaves may carry any values, and so may tokens of arity
-    2 with several values: these are other decisions, which neither are bounded nor bound.
+    A token of arity 2 with one number is a decision "x < beta": below its left child x stays under beta, below
+    its right child above it. Thresholds keep a distance h from those of the ancestors, and a feature whose interval
+    has become narrower than h is not split again; integers stand for "x < beta + 1/2" and keep a distance of 1.
+    Leaves may carry any values, and so may tokens of arity 2 with several values: these are other decisions, which
+    neither are bounded nor bound.
 
     Args:
         resolution: h, as a share of the declared range if `relative`, else in the units of the value.
@@ -88,13 +89,14 @@ class DecisionTreeBounds(Bounds):
             raise DeclarationError("DecisionTreeBounds needs a space of shape Tree")
         for token in library.tokens:
             values = [value for _, value in token.values]
-            decision = token.arity == 2 and len(values) == 1 and isinstance(values[0], Real)
+            decision = token.arity == 2 and len(values) == 1 and not isinstance(values[0], Choice)
             if values and token.arity and not decision and not (token.arity == 2 and len(values) > 1):
                 raise DeclarationError(
-                    f"DecisionTreeBounds takes tokens of arity 2 with one real number or several values for "
+                    f"DecisionTreeBounds takes tokens of arity 2 with one number or several values for "
                     f"decisions, but {token.name!r} has arity {token.arity} and {len(values)} values"
                 )
-            if self.relative and decision and not math.isfinite(values[0].high - values[0].low):
+            real = decision and isinstance(values[0], Real)
+            if self.relative and real and not math.isfinite(values[0].high - values[0].low):
                 raise DeclarationError(
                     f"DecisionTreeBounds: the range of {token.name!r} is infinite; give it finite ends, "
                     "or set relative=False and a resolution in its units"
@@ -103,7 +105,8 @@ class DecisionTreeBounds(Bounds):
     def min_width(self, library: Library) -> Floats:
         """The resolution h of each decision, 0 for leaves."""
         widths = np.zeros((len(library), library.slots))
-        widths[:, 0] = np.where(_decisions(library), self._resolution(library), np.nan)
+        real = _decisions(library) & (library.wide(library.half)[:, 0] == 0)
+        widths[:, 0] = np.where(real, self._resolution(library), np.where(_decisions(library), 0.0, np.nan))
         return library.narrow(np.where(library.numeric | (library.slots == 1), widths, 0.0))
 
     def _resolution(self, library: Library) -> Floats:
@@ -111,14 +114,15 @@ class DecisionTreeBounds(Bounds):
         h = np.full(len(library), float(self.resolution))
         for name, value in dict(self.resolutions).items():
             h[library.id(name)] = value
-        return h * library.wide(library.high - library.low)[:, 0] if self.relative else h
+        h = h * library.wide(library.high - library.low)[:, 0] if self.relative else h
+        return np.where(library.wide(library.half)[:, 0] > 0, 1.0, h)
 
     def interval(self, prefix: Prefix) -> tuple[Floats, Floats]:
         """See `Bounds.interval`."""
         library = prefix.library
         declared = library.wide(library.low), library.wide(library.high)
         low, high = (np.repeat(ends[None], len(prefix), axis=0) for ends in declared)
-        rules = _decisions(library), self._resolution(library)
+        rules = _decisions(library), library.wide(library.half)[:, 0] > 0, self._resolution(library)
         path = prefix.rows, prefix.path, prefix.child_index
         _kernels.decision_tree_bounds(prefix.traversals, *path, *rules, low, high)
         return library.narrow(low), library.narrow(high)

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 from environments import Walk, registered
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 from trees import decision, plain_return, tree
 
 from discodso.base.errors import DeclarationError
@@ -281,6 +281,22 @@ def test_names_of_a_family_are_used_only_where_they_fit():
     assert [name for _, name in found.action_names] == ["action 0", "action 1", "action 2"]
 
 
+@pytest.mark.parametrize(
+    ("actions", "low", "high", "dtype"),
+    [
+        (Box(-1, 3, (2,)), (-1.0, -1.0), (3.0, 3.0), "float32"),
+        (MultiDiscrete([2, 4], start=[0, 1]), (0.0, 1.0), (1.0, 4.0), "int64"),
+        (MultiBinary(2), (0.0, 0.0), (1.0, 1.0), "int8"),
+    ],
+)
+def test_actions_that_are_numbers(walk, actions, low, high, dtype):
+    found = walk(action_space=actions, observation_space=Box(-9, 9, (2,)))
+    assert found.action_names == ()
+    assert (found.numbers.low, found.numbers.high, found.numbers.dtype) == (low, high, dtype)
+    array = found.numbers.array(high)
+    assert actions.contains(array)
+
+
 # ------------------------------------------------------------------------------------- refusals
 
 FAR = Box(-np.inf, np.inf, (2,))
@@ -290,13 +306,12 @@ REFUSED = {
         r"an image or the like .shape \(8, 8, 3\), uint8",
     ),
     "long": ({"observation_space": Box(0, 1, (2000,))}, r"an image or the like .shape \(2000,\)"),
-    "continuous action": (
-        {"action_space": Box(-1, 1, (2,))},
-        r"its actions are Box of shape \(2,\).*Discrete",
+    "unbounded action": ({"action_space": Box(-1, np.inf, (2,))}, "no finite bounds.*RescaleAction"),
+    "pair of actions": ({"action_space": Tuple([Discrete(2)] * 2)}, "its actions are Tuple.*TransformAction"),
+    "text": (
+        {"observation_space": Dict({"a": FAR, "b": Text(5)})},
+        "b of its observation is a Text.*FilterObservation",
     ),
-    "many actions": ({"action_space": MultiDiscrete([2, 2])}, "its actions are MultiDiscrete"),
-    "dictionary": ({"observation_space": Dict({"a": FAR})}, "its observations are Dict.*FlattenObservation"),
-    "discrete": ({"observation_space": Discrete(5)}, "its observations are Discrete.*compares numbers"),
     "one action": ({"action_space": Discrete(1)}, "one action only"),
     "empty": ({"observation_space": Box(0, 1, (0,))}, "its observation is empty"),
     "below zero": ({"action_space": Discrete(3, start=-1)}, "its actions begin with -1"),

@@ -95,7 +95,7 @@ def test_the_policy_command(tmp_path) -> None:
     ("arguments", "words"),
     [
         (["policy", "Nothing-v0"], "Nothing"),
-        (["policy", "Pendulum-v1"], "Discrete"),
+        (["policy", "CartPole-v1", "--leaves", "linear"], "real numbers"),
         (["policy", "CartPole-v1", "--range", "angle"], "FEATURE=LOW,HIGH"),
         (["policy", "CartPole-v1", "--argument", "x"], "NAME=VALUE"),
         (["policy", "CartPole-v1", "--preset", "x"], "preset"),

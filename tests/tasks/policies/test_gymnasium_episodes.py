@@ -10,9 +10,10 @@ import pytest
 from control_trees import random_tree
 
 from discodso.tasks.policies import gymnasium_episodes
+from discodso.tasks.policies.columns import Columns
 from discodso.tasks.policies.environments import make
 from discodso.tasks.policies.gymnasium_episodes import lander_episode, opened, plain_episode
-from discodso.tasks.policies.splits import Columns
+from discodso.tasks.policies.leaves import Leaf
 from discodso.tasks.policies.tree import Environment
 from discodso.tasks.policies.tree_policy import TreePolicy
 
@@ -55,7 +56,7 @@ def test_an_episode_is_cut_off_where_it_is_told():
     env = gymnasium.make("LunarLander-v3")
     env.reset(seed=3)
     expected = sum(float(env.step(2)[1]) for _ in range(20))
-    assert lander_episode(env.unwrapped, Columns.of(((None, 2),)), 3, 20) == expected
+    assert lander_episode(env.unwrapped, Columns.of(((Leaf(2), 0),)), 3, 20) == expected
 
 
 def test_only_the_plain_environment_is_quick(monkeypatch):

@@ -11,6 +11,7 @@ from discodso import TreePolicy, search_policy
 from discodso.base.arrays import Floats, Ints
 from discodso.tasks.policies.environments import as_environment
 from discodso.tasks.policies.episodes import open_runner
+from discodso.tasks.policies.leaves import Leaf
 from discodso.tasks.policies.policy_choice import _round, trim
 from discodso.tasks.policies.tree import Forest
 
@@ -52,7 +53,7 @@ class _Lucky:
 
     def returns(self, forest: Forest, tree: Ints, seeds: Ints) -> tuple[Floats, dict[int, str]]:
         actions = [
-            {a for split, a in forest.columns_of(m).nodes() if not split}
+            {node.action for node, _ in forest.columns_of(m).nodes() if isinstance(node, Leaf)}
             for m in range(len(forest.offset) - 1)
         ]
         whole = np.array([{0, 1, 2, 3} <= own for own in actions])[tree]

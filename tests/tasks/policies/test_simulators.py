@@ -18,9 +18,9 @@ from trees import decision, naive_action, plain_return, random_tree, sensible_tr
 
 from discodso.tasks.policies import _simulators, simulators
 from discodso.tasks.policies._simulators import Maths
+from discodso.tasks.policies.columns import walk
 from discodso.tasks.policies.episodes import node_shares
 from discodso.tasks.policies.simulators import KINDS, gymnasium_maths, loop_address, simulator_for
-from discodso.tasks.policies.splits import walk
 from discodso.tasks.policies.tree import Environment, Forest
 
 IDS = tuple(KINDS)
@@ -208,7 +208,7 @@ def test_visits_are_what_a_count_in_python_gives(environment):
             over = False
             while not over:
                 node = walk(policy.columns, 0, observation.astype(np.float64))
-                observation, _, terminated, truncated, _ = env.step(policy.nodes[node][1])
+                observation, _, terminated, truncated, _ = env.step(policy.nodes[node][0].action)
                 over = terminated or truncated
                 while node is not None:
                     counted[node] += 1

@@ -24,6 +24,8 @@ from trees import (
 
 from discodso.base.errors import InvalidDesignError
 from discodso.base.files import FileError
+from discodso.tasks.policies.leaves import Leaf
+from discodso.tasks.policies.splits import Split
 from discodso.tasks.policies.tree import FORMAT, Environment
 from discodso.tasks.policies.tree_policy import TreePolicy
 
@@ -115,7 +117,7 @@ def test_json_keeps_any_threshold_and_action(threshold, action):
     policy = tree(decision(3, threshold, action, 0))
     again = TreePolicy.from_dict(json.loads(json.dumps(policy.to_dict())))
     assert again.nodes[0][0].threshold == threshold
-    assert again.nodes[1] == (None, action)
+    assert again.nodes[1] == (Leaf(action), 0)
 
 
 def test_numbers_of_numpy_become_plain_ones():
@@ -368,7 +370,7 @@ def agree_by_force(first, second):
 def same_behaviour(first, second):
     """Whether pruning sees that a decision between two trees on a feature of its own decides nothing."""
     between = tree(decision(99, 0.0, first.to_dict(), second.to_dict()))
-    return 99 not in {split.feature for split, _ in between.pruned().nodes if split}
+    return 99 not in {split.feature for split, _ in between.pruned().nodes if isinstance(split, Split)}
 
 
 @given(any_tree(features=2, actions=2, grid=2), any_tree(features=2, actions=2, grid=2))
@@ -396,8 +398,8 @@ def test_brute_force_meets_pairs_of_both_kinds():
 @given(any_tree(), SEEDS)
 def test_one_changed_leaf_is_noticed_exactly_if_it_matters(policy, seed):
     rng = np.random.default_rng(seed)
-    node = int(rng.choice([i for i, (split, _) in enumerate(policy.nodes) if split is None]))
-    changed = TreePolicy((*policy.nodes[:node], (None, 99), *policy.nodes[node + 1 :]))
+    node = int(rng.choice([i for i, (split, _) in enumerate(policy.nodes) if isinstance(split, Leaf)]))
+    changed = TreePolicy((*policy.nodes[:node], (Leaf(99), 0), *policy.nodes[node + 1 :]))
     assert same_behaviour(policy, changed) == agree_by_force(policy, changed)
 
 

@@ -21,6 +21,7 @@ from matplotlib.text import Text
 from discodso.base.errors import DeclarationError
 from discodso.report import trees
 from discodso.tasks.policies import tree_picture as picture
+from discodso.tasks.policies.leaves import Leaf
 from discodso.tasks.policies.tree_picture import draw, figure
 from discodso.tasks.policies.tree_policy import TreePolicy
 
@@ -184,7 +185,7 @@ def test_one_colour_for_each_action_and_grey_for_what_is_never_visited():
 
 
 def test_colours_follow_the_action_not_the_tree():
-    leaf = TreePolicy(((None, 1),)).with_names(None, ["angle"], [(0, "left"), (1, "right")])
+    leaf = TreePolicy(((Leaf(1), 0),)).with_names(None, ["angle"], [(0, "left"), (1, "right")])
     assert faces_of(figure(leaf))["node-0"] == faces_of(figure(small_tree()))["node-3"]
 
 

@@ -19,7 +19,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from discodso.base.arrays import Floats, Ints
-from discodso.tasks.policies.splits import Columns, mark_used, walk
+from discodso.tasks.policies.columns import Columns, mark_used, walk
 
 _compiled = njit(cache=True, nogil=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -15,17 +15,20 @@ from gymnasium.envs.registration import EnvSpec
 from discodso.base.arrays import Floats
 from discodso.base.checks import is_number
 from discodso.base.errors import DeclarationError
-from discodso.tasks.policies.splits import Limits
+from discodso.tasks.policies.leaves import ActionNumbers
+from discodso.tasks.policies.observations import LARGEST, Feature, features, flat
+from discodso.tasks.policies.terms import Limits
 from discodso.tasks.policies.tree import Environment, Names, frozen_arguments
 
 STEP_LIMIT = 10_000  # for environments that declare no limit of their own
 _WIDEST = 1e4  # a declared range wider than this says nothing
 _PROBE_EPISODES = 100
 _PROBE_STEPS = 20_000
+_MOST_NUMBERS = 100
 _OUTSIDE = 0.01  # of what features showed, at either end, if all ranges are probed
-_LARGEST_OBSERVATION = 1000
 
-_NAMES = MappingProxyType(  # of features and of actions, by family
+_LANDER = ("x", "y", "x velocity", "y velocity", "angle", "angular velocity", "left leg", "right leg")
+_NAMES = MappingProxyType(  # of features, and of choices or of the numbers of an action, by family
     {
         "CartPole": (("position", "velocity", "angle", "angular velocity"), ("push left", "push right")),
         "MountainCar": (("position", "velocity"), ("left", "coast", "right")),
@@ -33,10 +36,10 @@ _NAMES = MappingProxyType(  # of features and of actions, by family
             ("cos 1", "sin 1", "cos 2", "sin 2", "velocity 1", "velocity 2"),
             ("torque -1", "torque 0", "torque +1"),
         ),
-        "LunarLander": (
-            ("x", "y", "x velocity", "y velocity", "angle", "angular velocity", "left leg", "right leg"),
-            ("off", "left engine", "main engine", "right engine"),
-        ),
+        "LunarLander": (_LANDER, ("off", "left engine", "main engine", "right engine")),
+        "LunarLanderContinuous": (_LANDER, ("main engine", "side engine")),
+        "MountainCarContinuous": (("position", "velocity"), ("force",)),
+        "Pendulum": (("cos", "sin", "velocity"), ("torque",)),
     }
 )
 _LANDER_V2 = (*((-half, half) for half in (1.5, 1.5, 5.0, 5.0, math.pi, 5.0)), (0.0, 1.0), (0.0, 1.0))
@@ -50,8 +53,12 @@ class Interface:
     feature_names: tuple[str, ...]  # one for each number of a flattened observation
     ranges: tuple[Limits | None, ...]  # of thresholds; None for a feature that never changes: left out
     sources: tuple[str, ...]  # where each range comes from: declared, "LunarLander-v2", probed, given
-    action_names: Names  # what `step` takes, and what it is called
+    action_names: Names  # choices, as `step` takes them, and what they are called
     max_steps: int  # where an episode is cut off
+    numbers: ActionNumbers | None = (
+        None  # what `step` takes where actions are numbers; there are no choices then
+    )
+    whole: tuple[bool, ...] = ()  # which features are integers
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -62,7 +69,7 @@ class Interface:
         return {
             "environment": self.environment.to_dict(),
             "features": features,
-            "actions": dict(self.action_names),
+            "actions": self.numbers.to_dict() if self.numbers else dict(self.action_names),
             "max_steps": self.max_steps,
         }
 
@@ -97,38 +104,66 @@ def step_limit(env: gymnasium.Env[Any, Any]) -> int:
     return getattr(env.spec, "max_episode_steps", None) or STEP_LIMIT
 
 
-def check_fits(
-    env: gymnasium.Env[Any, Any], environment: Environment
-) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Discrete]:
+@dataclass(frozen=True)
+class EnvironmentShape:
+    """What an environment shows and takes: features; choices from `start` on, or numbers."""
+
+    features: tuple[Feature, ...]
+    start: int
+    choices: int
+    numbers: ActionNumbers | None
+
+
+def check_fits(env: gymnasium.Env[Any, Any], environment: Environment) -> EnvironmentShape:
     """What it shows and what it takes; an environment that a tree cannot act in is refused, with the reason."""
     seen, acts = env.observation_space, env.action_space
 
     def misfit(reason: str) -> DeclarationError:
         return DeclarationError(f"{environment} does not fit: {reason}")
 
-    if not isinstance(acts, gymnasium.spaces.Discrete):
-        raise misfit(
-            f"its actions are {_kind(acts)}, but a leaf of the tree is one of finitely many actions (Discrete); "
-            "wrap the environment with a few fixed actions"
-        )
-    if not isinstance(seen, gymnasium.spaces.Box):
-        raise misfit(
-            f"its observations are {_kind(seen)}, but a tree compares numbers (Box); "
-            "wrap it with gymnasium.wrappers.FlattenObservation"
-        )
-    size = int(np.prod(seen.shape))
-    if (len(seen.shape) >= 2 and seen.dtype == np.uint8) or size > _LARGEST_OBSERVATION:
-        raise misfit(
-            f"its observation is an image or the like (shape {seen.shape}, {seen.dtype}), and a threshold on one "
-            "pixel says nothing; use a version with a short list of numbers"
-        )
-    if size == 0:
+    try:
+        found = tuple(features(seen))
+        numbers = None if isinstance(acts, gymnasium.spaces.Discrete) else _numbers(acts)
+    except ValueError as error:
+        raise misfit(str(error)) from None
+    if not found:
         raise misfit("its observation is empty")
-    if acts.n < 2:
+    if len(found) > LARGEST:
+        raise misfit(f"its observation has {len(found)} numbers, more than {LARGEST}")
+    if numbers is not None:
+        return EnvironmentShape(found, 0, 0, numbers)
+    start, choices = int(acts.start), int(acts.n)  # type: ignore[attr-defined]
+    if choices < 2:
         raise misfit("it has one action only, there is nothing to choose")
-    if acts.start < 0:
-        raise misfit(f"its actions begin with {acts.start}, a tree's with 0")
-    return seen, acts
+    if start < 0:
+        raise misfit(f"its actions begin with {start}, a tree's with 0")
+    return EnvironmentShape(found, start, choices, None)
+
+
+def _numbers(acts: gymnasium.spaces.Space[Any]) -> ActionNumbers:
+    """Actions that are numbers; ValueError says why they are not."""
+    match acts:
+        case gymnasium.spaces.Box():
+            low, high = acts.low, acts.high
+        case gymnasium.spaces.MultiDiscrete():
+            low, high = acts.start, acts.start + acts.nvec - 1
+        case gymnasium.spaces.MultiBinary():
+            low, high = np.zeros(acts.shape), np.ones(acts.shape)
+        case _:
+            raise ValueError(
+                f"its actions are {_kind(acts)}, but a leaf is a choice (Discrete) or some numbers (Box, "
+                "MultiDiscrete, MultiBinary); wrap it with gymnasium.wrappers.TransformAction"
+            )
+    size = int(np.prod(acts.shape))
+    if not 1 <= size <= _MOST_NUMBERS:
+        raise ValueError(f"its actions are {size} numbers, a leaf has from 1 to {_MOST_NUMBERS}")
+    below, above = (tuple(np.asarray(end, np.float64).ravel().tolist()) for end in (low, high))
+    if not np.isfinite(below + above).all():
+        raise ValueError(
+            "its actions have no finite bounds; wrap it with gymnasium.wrappers.ClipAction or RescaleAction"
+        )
+    names = tuple(f"action {place}" for place in range(size)) if size > 1 else ("action",)
+    return ActionNumbers(names, below, above, tuple(map(int, acts.shape or (1,))), np.dtype(acts.dtype).name)
 
 
 def _kind(space: Any) -> str:
@@ -150,23 +185,29 @@ def describe(
     where 98 % of what they showed lies: declared bounds may be far wider than what ever happens.
     """
     with make(environment) as env:
-        seen, acts = check_fits(env, environment)
-        limit, size, start = step_limit(env), int(np.prod(seen.shape)), int(acts.start)
+        fit = check_fits(env, environment)
+        limit, size = step_limit(env), len(fit.features)
         family = environment.id.rsplit(":", 1)[-1].rsplit("/", 1)[-1].rsplit("-v", 1)[0]
+        family += "Continuous" * (family == "LunarLander" and fit.numbers is not None)
         names, words = _NAMES.get(family, ((), ()))
-        names = names if len(names) == size else tuple(f"x{n}" for n in range(size))
-        words = words if len(words) == acts.n else tuple(f"action {start + n}" for n in range(int(acts.n)))
+        names = (
+            names if len(names) == size else tuple(own.name or f"x{n}" for n, own in enumerate(fit.features))
+        )
+        choices = range(fit.start, fit.start + fit.choices)
+        numbers = fit.numbers
+        if numbers is None:
+            words = words if len(words) == fit.choices else tuple(f"action {choice}" for choice in choices)
+        elif len(words) == len(numbers):
+            numbers = replace(numbers, names=words)
         given = dict(_given_range(key, value, names) for key, value in (ranges or {}).items())
-        # As Python's numbers, because NumPy's would warn of widths that overflow.
-        low, high = (np.asarray(end, np.float64).ravel().tolist() for end in (seen.low, seen.high))
         sources, found = [""] * size, dict[int, Limits | None](given)
-        for n in range(size):
+        for n, own in enumerate(fit.features):
             if n in given:
                 sources[n] = "given"
-            elif not probe and family == "LunarLander" and size == len(_LANDER_V2):
+            elif not probe and family.startswith("LunarLander") and size == len(_LANDER_V2):
                 sources[n], found[n] = "LunarLander-v2", _LANDER_V2[n]
-            elif not probe and 0 < high[n] - low[n] <= _WIDEST:
-                sources[n], found[n] = "declared", (low[n], high[n])
+            elif not probe and 0 < own.high - own.low <= _WIDEST:
+                sources[n], found[n] = "declared", (own.low, own.high)
             else:
                 sources[n] = "probed"
         if "probed" in sources:
@@ -178,7 +219,9 @@ def describe(
             f"{_PROBE_EPISODES} random episodes; give ranges if that is wrong"
         )
     limits = tuple(found[n] for n in range(size))
-    return Interface(environment, names, limits, tuple(sources), tuple(enumerate(words, start)), limit)
+    known = tuple(zip(choices, words, strict=True)) if numbers is None else ()
+    whole = tuple(own.whole for own in fit.features)
+    return Interface(environment, names, limits, tuple(sources), known, limit, numbers, whole)
 
 
 def _given_range(key: str, value: Any, names: tuple[str, ...]) -> tuple[int, Limits]:
@@ -200,17 +243,17 @@ def _probed_ranges(
 ) -> list[Limits | None]:
     """Ranges that the features showed while random actions were held for random times, rounded outwards; None for
     those that never changed. A share may lie outside at either end."""
-    seen, acts = check_fits(env, environment)
+    fit = check_fits(env, environment)
     rng = np.random.default_rng(np.random.SeedSequence((seed, 1)))
     rows: list[Floats] = []
     try:
         for _ in range(_PROBE_EPISODES):
             observation, _ = env.reset(seed=int(rng.integers(2**31)))
-            over, left, action = False, 0, 0
+            over, left, action = False, 0, None
             while not over and len(rows) < _PROBE_STEPS:
-                rows.append(np.asarray(observation, np.float64).reshape(seen.shape).ravel())
+                rows.append(np.array(flat(observation)).reshape(len(fit.features)))
                 if left == 0:
-                    action, left = int(acts.start + rng.integers(acts.n)), int(rng.integers(1, 10))
+                    action, left = _drawn(fit, rng), int(rng.integers(1, 10))
                 left -= 1
                 observation, _, terminated, truncated, _ = env.step(action)
                 over = terminated or truncated
@@ -219,6 +262,16 @@ def _probed_ranges(
             f"{environment} failed while its ranges were probed: {type(error).__name__}: {error}"
         ) from None
     return [_shown_range(column[np.isfinite(column)], outside) for column in np.array(rows).T]
+
+
+def _drawn(fit: EnvironmentShape, rng: np.random.Generator) -> Any:
+    """Any action."""
+    numbers = fit.numbers
+    if numbers is None:
+        return int(fit.start + rng.integers(fit.choices))
+    if numbers.whole:
+        return numbers.array(rng.integers(np.array(numbers.low, int), np.array(numbers.high, int) + 1))
+    return numbers.array(rng.uniform(numbers.low, numbers.high))
 
 
 def _shown_range(seen: Floats, outside: float) -> Limits | None:

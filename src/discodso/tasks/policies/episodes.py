@@ -13,10 +13,11 @@ import numpy as np
 from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import is_integer, require, require_integer
 from discodso.base.errors import DeclarationError, EvaluationError
+from discodso.tasks.policies.columns import walk
 from discodso.tasks.policies.environments import STEP_LIMIT, as_environment, check_fits, make, step_limit
+from discodso.tasks.policies.observations import flat
 from discodso.tasks.policies.simulators import simulator_for
-from discodso.tasks.policies.splits import walk
-from discodso.tasks.policies.tree import DecisionTree, Environment, Forest
+from discodso.tasks.policies.tree import DecisionTree, Environment, Forest, action_of
 from discodso.tasks.policies.workers import Stage, WorkerPool
 
 
@@ -93,9 +94,11 @@ def _count_visits(policy: DecisionTree, environment: Environment, seeds: Ints, v
         for seed in seeds.tolist():
             observation, _ = env.reset(seed=seed)
             for _ in range(STEP_LIMIT):
-                leaf = walk(policy.columns, 0, np.asarray(observation, np.float64).ravel())
-                visits[leaf] += 1
-                observation, _, terminated, truncated, _ = env.step(policy.columns.jump[leaf])
+                x = flat(observation)
+                visits[walk(policy.columns, 0, x)] += 1
+                observation, _, terminated, truncated, _ = env.step(
+                    action_of(policy.columns, policy.numbers, x)
+                )
                 if terminated or truncated:
                     break
 
@@ -114,12 +117,18 @@ def environment_for(policy: DecisionTree, given: Any = None) -> Environment:
         raise DeclarationError("the policy does not say which environment it is for; name one")
     environment = as_environment(policy.environment if given is None else given)
     with make(environment) as env:
-        seen, acts = check_fits(env, environment)
-    size, first, last = int(np.prod(seen.shape)), int(acts.start), int(acts.start + acts.n - 1)
+        fit = check_fits(env, environment)
+    size, first, last = len(fit.features), fit.start, fit.start + fit.choices - 1
+    theirs, own = (0 if numbers is None else len(numbers) for numbers in (fit.numbers, policy.numbers))
+    if theirs != own:
+        kinds = [f"{count} numbers" if count else "choices" for count in (own, theirs)]
+        raise DeclarationError(f"actions of the tree are {kinds[0]}, those of {environment} are {kinds[1]}")
     if strange := sorted(action for action in policy.actions if not first <= action <= last):
-        theirs = f"{environment} has the actions {first} to {last}"
-        raise DeclarationError(f"the tree has action {strange[0]}, but {theirs}")
+        raise DeclarationError(
+            f"the tree has action {strange[0]}, but {environment} has the actions {first} to {last}"
+        )
     if policy.width > size:
-        theirs = f"{environment} has only {size} (0 to {size - 1})"
-        raise DeclarationError(f"the tree looks at feature {policy.width - 1}, but {theirs}")
+        raise DeclarationError(
+            f"the tree looks at feature {policy.width - 1}, but {environment} has only {size} (0 to {size - 1})"
+        )
     return environment

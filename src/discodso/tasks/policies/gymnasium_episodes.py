@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from discodso.tasks.policies.environments import make, plain_spec
-from discodso.tasks.policies.splits import Columns, Split, walk
-from discodso.tasks.policies.tree import Environment
+from discodso.tasks.policies.columns import Columns, walk
+from discodso.tasks.policies.environments import check_fits, make, plain_spec
+from discodso.tasks.policies.leaves import ActionNumbers, Leaf
+from discodso.tasks.policies.observations import flat
+from discodso.tasks.policies.splits import Split
+from discodso.tasks.policies.tree import Environment, action_of
 
 EpisodeFunction = Callable[[Any, Columns, int, int], float]  # environment, tree, seed and steps to the return
 _ENTRY = "gymnasium.envs.box2d.lunar_lander:LunarLander"
@@ -26,20 +29,22 @@ _CHECKED_SEEDS = range(4)
 _CHECKED_STEPS = 500
 # Crashes, drifts off the screen, and fires every engine.
 _CHECKED_TREES = (
-    Columns.of(((Split(3, -0.2), 2), (None, 2), (Split(4, 0.0), 2), (None, 1), (None, 3))),
-    Columns.of(((Split(5, 0.0), 2), (None, 3), (Split(6, 0.5), 2), (None, 2), (None, 0))),
+    Columns.of(((Split(3, -0.2), 2), (Leaf(2), 0), (Split(4, 0.0), 2), (Leaf(1), 0), (Leaf(3), 0))),
+    Columns.of(((Split(5, 0.0), 2), (Leaf(3), 0), (Split(6, 0.5), 2), (Leaf(2), 0), (Leaf(0), 0))),
 )
 
 
-def plain_episode(env: Any, tree: Columns, seed: int, max_steps: int) -> float:
+def plain_episode(
+    env: Any, tree: Columns, seed: int, max_steps: int, numbers: ActionNumbers | None = None
+) -> float:
     """The return of one episode through `env.step`; ValueError for observations or rewards that are no numbers."""
     observation, _ = env.reset(seed=seed)
     total = 0.0
     for _ in range(max_steps):
-        x = np.asarray(observation, np.float64).ravel().tolist()
+        x = flat(observation)
         if math.isnan(sum(x)) and any(math.isnan(number) for number in x):
             raise ValueError(f"the environment gave an observation with NaN, seed {seed}")
-        observation, reward, terminated, truncated, _ = env.step(tree.jump[walk(tree, 0, x)])
+        observation, reward, terminated, truncated, _ = env.step(action_of(tree, numbers, x))
         total += float(reward)
         if terminated or truncated:
             break
@@ -106,7 +111,11 @@ def opened(environment: Environment) -> tuple[Any, EpisodeFunction]:
     """An environment, and what runs an episode in it."""
     plain = environment.id == "LunarLander-v3" and plain_spec(environment, _ENTRY) is not None
     quick = plain and _is_exact()
-    return (make(environment).unwrapped, lander_episode) if quick else (make(environment), plain_episode)
+    env = make(environment)
+    if quick:
+        return env.unwrapped, lander_episode
+    numbers = check_fits(env, environment).numbers
+    return env, partial(plain_episode, numbers=numbers) if numbers else plain_episode
 
 
 @lru_cache(maxsize=1)

@@ -19,9 +19,9 @@ from discodso.space.design import Design, DesignBatch
 from discodso.tasks.policies.environments import Interface
 from discodso.tasks.policies.episodes import Runner
 from discodso.tasks.policies.racing import Racing, means_and_errors, rounds
-from discodso.tasks.policies.splits import TreeSpace
 from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.tree_policy import TreePolicy
+from discodso.tasks.policies.vocabulary import TreeSpace
 
 
 @dataclass(frozen=True)
@@ -89,5 +89,5 @@ class TreeObjective:
     def policy(self, design: Design) -> TreePolicy:
         """A design as a policy, with its names."""
         i = self.interface
-        policy = TreePolicy(self.space.vocabulary.nodes(design))
-        return policy.with_names(i.environment, i.feature_names, i.action_names)
+        nodes = self.space.vocabulary.nodes(design)
+        return TreePolicy(nodes, i.environment, i.feature_names, i.action_names, i.numbers)

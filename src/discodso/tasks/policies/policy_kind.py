@@ -37,9 +37,9 @@ from discodso.tasks.policies.policy_choice import PolicySearch, choose_and_test
 from discodso.tasks.policies.policy_options import BUDGET, EarlierRuns, PolicyOptions
 from discodso.tasks.policies.racing import Racing
 from discodso.tasks.policies.simulators import simulator_for
-from discodso.tasks.policies.splits import Vocabulary
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import search_seeds, space_for, tree_task
+from discodso.tasks.policies.vocabulary import Vocabulary
 
 TEST_SEEDS = range(1000)
 _POLICY, _SUMMARY, _PICTURE = "policy.json", "summary.json", "tree.svg"
@@ -205,7 +205,12 @@ def _introduction(interface: Interface) -> list[Any]:
             table.add_row(name, "-", "-", "never changes, left out")
         else:
             table.add_row(name, f"{limits[0]:g}", f"{limits[1]:g}", source)
-    return [table, "actions: " + ", ".join(word for _, word in interface.action_names)]
+    numbers = interface.numbers
+    words = [word for _, word in interface.action_names]
+    if numbers is not None:
+        words = [f"{own} from {low:g} to {high:g}" for own, low, high in
+                 zip(numbers.names, numbers.low, numbers.high, strict=True)]  # fmt: skip
+    return [table, "actions: " + ", ".join(words)]
 
 
 def _lines(outcome: Outcome, width: int) -> list[Any]:

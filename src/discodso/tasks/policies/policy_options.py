@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from discodso.base.checks import require
 from discodso.base.errors import DeclarationError
 from discodso.base.options import check_options, option
+from discodso.tasks.policies.vocabulary import Splits
 
 BUDGET = 10_000
 EPISODES = 100
@@ -74,6 +75,21 @@ class PolicyOptions:
     max_nodes: int = option(MAX_NODES, "Decisions and leaves of the largest tree.", least=3)
     typical_nodes: int | None = option(
         None, "Begin with trees of about this size, 0 for any. By default as the preset has it."
+    )
+    splits: Splits = option(
+        "univariate",
+        "Whether decisions look at one feature, or also at a weighted sum of two (pair) or of all (oblique).",
+        choices=("univariate", "pair", "oblique"),
+    )
+    split_features: tuple[str, ...] = option(
+        (),
+        "Features that sums are made of, by name; all by default. On the command line it may be given again.",
+    )
+    leaves: Literal["constant", "linear"] = option(
+        "constant",
+        "Whether a leaf has fixed numbers, or also a weighted sum of features for each, held within the bounds of "
+        "the action. Only where actions are real numbers.",
+        choices=("constant", "linear"),
     )
     resolution: float = option(
         RESOLUTION,

@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Ints
 from discodso.base.errors import DiscodsoError, InvalidDesignError
 from discodso.base.files import write_atomically
 from discodso.space.design import one_line
-from discodso.tasks.policies.splits import Columns, Known, Nodes, Split, checked_index, shown, walk
+from discodso.tasks.policies.columns import Columns, fill_action, walk
+from discodso.tasks.policies.leaves import ActionNumbers, Leaf
+from discodso.tasks.policies.observations import flat
+from discodso.tasks.policies.splits import Nodes, Oblique, Split, split_from
+from discodso.tasks.policies.terms import Known, shown
 
 FORMAT = "discodso-tree-policy"
 _DEEPEST = 200
@@ -35,12 +38,14 @@ class DecisionTree:
         nodes: in pre-order, see `Nodes`.
         environment: id of the Gymnasium environment, with its arguments as JSON if it has any; None if unknown.
         feature_names, action_names: for people; the latter by action.
+        numbers: what `step` takes where actions are numbers; None where they are choices.
     """
 
     nodes: Nodes
     environment: Environment | None = field(default=None, compare=False)
     feature_names: tuple[str, ...] = field(default=(), compare=False)
     action_names: Names = field(default=(), compare=False)
+    numbers: ActionNumbers | None = None
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -59,9 +64,9 @@ class DecisionTree:
 
     def decisions(self) -> Iterator[tuple[int, int, int]]:
         """Each node that decides, in pre-order, with its left and its right child."""
-        for node, (split, jump) in enumerate(self.nodes):
-            if split is not None:
-                yield node, node + 1, node + jump
+        for place, (node, jump) in enumerate(self.nodes):
+            if not isinstance(node, Leaf):
+                yield place, place + 1, place + jump
 
     @cached_property
     def columns(self) -> Columns:
@@ -71,12 +76,17 @@ class DecisionTree:
     @cached_property
     def width(self) -> int:
         """How many numbers an observation must have."""
-        return max((split.width for split, _ in self.nodes if split), default=0)
+        return max(node.width for node, _ in self.nodes)
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """From left to right."""
+        return [node for node, _ in self.nodes if isinstance(node, Leaf)]
 
     @property
     def actions(self) -> set[int]:
-        """Those of the leaves."""
-        return {action for split, action in self.nodes if split is None}
+        """Those of the leaves; none where actions are numbers."""
+        return set() if self.numbers else {leaf.action for leaf in self.leaves}
 
     def feature_name(self, feature: int) -> str:
         """What a feature is called, on one line; x0, x1, ... without names."""
@@ -87,24 +97,25 @@ class DecisionTree:
         """What an action is called, on one line; its number without a name."""
         return one_line(dict(self.action_names).get(action, "")) or str(action)
 
-    def act(self, observation: ArrayLike) -> int:
-        """The action for one observation."""
-        x = np.asarray(observation, dtype=np.float64).ravel().tolist()
+    def act(self, observation: Any) -> Any:
+        """The action for one observation: a number, or an array where actions are numbers."""
+        x = flat(observation)
         if len(x) < self.width:
             raise InvalidDesignError(
                 f"the tree looks at feature {self.width - 1}, but an observation has only {len(x)} numbers"
             )
-        return self.nodes[walk(self.columns, 0, x)][1]
+        return action_of(self.columns, self.numbers, x)
 
     def with_names(
         self,
         environment: Environment | None,
         feature_names: Sequence[str] = (),
         action_names: Sequence[tuple[int, str]] = (),
+        numbers: ActionNumbers | None = None,
     ) -> Self:
-        """The same tree with names."""
+        """The same tree with names, and with what `step` takes where actions are numbers."""
         features, actions = tuple(feature_names), tuple(action_names)
-        return replace(self, environment=environment, feature_names=features, action_names=actions)
+        return type(self)(self.nodes, environment, features, actions, numbers or self.numbers)
 
     def pruned(self) -> Self:
         """The tree without what cannot matter: it acts the same on every observation, NaN and infinities included.
@@ -121,13 +132,14 @@ class DecisionTree:
     # ------------------------------------------------------------------------------------- in and out
 
     def to_dict(self) -> dict[str, Any]:
-        """{"feature": n, "threshold": t, "left": ..., "right": ...}, left where x_n < t, or {"action": a}."""
+        """{"feature": n, "threshold": t, "left": ..., "right": ...}, left where x_n < t, or {"action": a}.
+
+        An oblique split has "weights" by feature, a leaf of numbers a list as its action, and "weights" if linear.
+        """
         made: list[dict[str, Any]] = []
-        for split, jump in reversed(self.nodes):
-            if split is None:
-                made.append({"action": jump})
-            else:
-                made.append({**split.to_dict(), "left": made.pop(), "right": made.pop()})
+        for node, _ in reversed(self.nodes):
+            sides = {} if isinstance(node, Leaf) else {"left": made.pop(), "right": made.pop()}
+            made.append({**node.to_dict(), **sides})
         return made[0]
 
     @classmethod
@@ -137,7 +149,16 @@ class DecisionTree:
         Takes what `save` writes as well, names included.
         """
         whole = isinstance(data, dict) and "tree" in data
-        return cls(_read_nodes(data["tree"]), *_read_names(data)) if whole else cls(_read_nodes(data))
+        tree = cls(_read_nodes(data["tree"]), *_read_names(data)) if whole else cls(_read_nodes(data))
+        sizes = {len(leaf.numbers) for leaf in tree.leaves}
+        if sizes != {len(tree.numbers or ())}:
+            has = (
+                "numbers, which say what they are"
+                if tree.numbers is None
+                else "as many numbers as its actions"
+            )
+            raise InvalidDesignError(f"every leaf of a tree must have a choice, or every leaf {has}")
+        return tree
 
     def to_json(self) -> str:
         """The tree and its names as JSON; `from_dict` takes what is read from it."""
@@ -154,6 +175,7 @@ class DecisionTree:
             "environment": None if self.environment is None else self.environment.to_dict(),
             "feature_names": list(self.feature_names),
             "action_names": {str(action): name for action, name in self.action_names},
+            **({"numbers": self.numbers.to_dict()} if self.numbers else {}),
         }
 
     @classmethod
@@ -179,13 +201,21 @@ class Forest:
     @staticmethod
     def of(trees: Sequence[DecisionTree]) -> Forest:
         """A forest of some trees."""
-        columns = zip(*(tree.columns for tree in trees), strict=True)
-        return Forest(Columns(*map(np.concatenate, columns)), np.cumsum([0, *map(len, trees)]))
+        return Forest(Columns.joined([tree.columns for tree in trees]), np.cumsum([0, *map(len, trees)]))
 
     def columns_of(self, tree: int) -> Columns:
         """One of the trees, as lists."""
-        part = slice(self.offset[tree], self.offset[tree + 1])
-        return Columns(*(column[part].tolist() for column in self.columns))
+        return self.columns.tree(self.offset[tree], self.offset[tree + 1])
+
+
+def action_of(columns: Columns, numbers: ActionNumbers | None, x: Sequence[float]) -> Any:
+    """What `step` takes for an observation: the number of a choice, or an array."""
+    leaf = walk(columns, 0, x)
+    if numbers is None:
+        return columns.jump[leaf]
+    action = [0.0] * len(numbers)
+    fill_action(columns, leaf, x, numbers.low, numbers.high, action)
+    return numbers.array(action)
 
 
 @dataclass(frozen=True)
@@ -233,14 +263,16 @@ def _read_nodes(data: Any, place: str = "the tree", depth: int = 0) -> Nodes:
         raise InvalidDesignError(f"the tree is too deep; a depth of {_DEEPEST} is the limit")
     if not isinstance(data, dict):
         raise InvalidDesignError(f"{place} must be an object, got {shown(data)}")
-    if set(data) == {"action"}:
-        return ((None, checked_index("action", data["action"], place)),)
-    split, inner = Split.from_dict(data, place), f"{place}." if depth else ""
+    if set(data) == {"action"} or set(data) == {"action", "weights"}:
+        return ((Leaf.from_dict(data, place), 0),)
+    split, inner = split_from(data, place), f"{place}." if depth else ""
     left, right = (_read_nodes(data[side], f"{inner}{side}"[-80:], depth + 1) for side in ("left", "right"))
     return _joined(split, left, right)
 
 
-def _read_names(header: dict[str, Any]) -> tuple[Environment | None, tuple[str, ...], Names]:
+def _read_names(
+    header: dict[str, Any],
+) -> tuple[Environment | None, tuple[str, ...], Names, ActionNumbers | None]:
     environment = header.get("environment")
     features, actions = header.get("feature_names", []), header.get("action_names", {})
     if not isinstance(features, list) or not all(isinstance(name, str) for name in features):
@@ -251,20 +283,21 @@ def _read_names(header: dict[str, Any]) -> tuple[Environment | None, tuple[str, 
     ):
         raise InvalidDesignError("action_names must be an object from action numbers to strings")
     known = None if environment is None else Environment.from_dict(environment)
-    return known, tuple(features), tuple(sorted((int(key), name) for key, name in actions.items()))
+    numbers = ActionNumbers.from_dict(header["numbers"]) if header.get("numbers") is not None else None
+    return known, tuple(features), tuple(sorted((int(key), name) for key, name in actions.items())), numbers
 
 
 # ------------------------------------------------------------------------------------- smaller trees
 
 
-def _joined(split: Split, left: Nodes, right: Nodes) -> Nodes:
+def _joined(split: Split | Oblique, left: Nodes, right: Nodes) -> Nodes:
     return ((split, 1 + len(left)), *left, *right)
 
 
 def _cuts(nodes: Nodes) -> Iterator[Nodes]:
     """A tree with one decision less in every way: one of its sides stands in its place."""
     split, jump = nodes[0]
-    if split is not None:
+    if not isinstance(split, Leaf):
         left, right = nodes[1:jump], nodes[jump:]
         yield from (left, right)
         yield from (_joined(split, cut, right) for cut in _cuts(left))
@@ -274,8 +307,8 @@ def _cuts(nodes: Nodes) -> Iterator[Nodes]:
 def _agree(first: Nodes, second: Nodes, known: Known) -> bool:
     """Whether two trees choose the same action wherever what is known holds."""
     split, jump = first[0]
-    if split is None:
-        return first == second if second[0][0] is None else _agree(second, first, known)
+    if isinstance(split, Leaf):
+        return first == second if isinstance(second[0][0], Leaf) else _agree(second, first, known)
     left, right = split.sides(known)
     return (left is None or _agree(first[1:jump], second, left)) and (
         right is None or _agree(first[jump:], second, right)
@@ -284,7 +317,7 @@ def _agree(first: Nodes, second: Nodes, known: Known) -> bool:
 
 def _pruned(nodes: Nodes, known: Known) -> Nodes:
     split, jump = nodes[0]
-    if split is None:
+    if isinstance(split, Leaf):
         return nodes
     on_left, on_right = split.sides(known)
     if on_right is None:

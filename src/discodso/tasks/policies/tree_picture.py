@@ -23,6 +23,8 @@ from discodso.base.files import write_atomically
 from discodso.report import trees
 from discodso.space.design import one_line
 from discodso.tasks.policies.export.text_forms import node_words
+from discodso.tasks.policies.leaves import ActionNumbers, Leaf
+from discodso.tasks.policies.splits import Split
 from discodso.tasks.policies.tree import DecisionTree
 
 # Okabe and Ito's colours, which people with any colour vision tell apart; their black would hide the border.
@@ -104,8 +106,8 @@ def figure(policy: DecisionTree, shares: Any = None, title: str | None = None) -
         paper.draw_edge((x, y + blocks[parent].height), places[child], answer, share, child)
     colours = _colours(policy)
     for node, (block, (x, y)) in enumerate(zip(blocks, places, strict=True)):
-        split, action = policy.nodes[node]
-        fill, rounding = (colours[action], 12.0) if split is None else ("#FFFFFF", 4.0)
+        shape = policy.nodes[node][0]
+        fill, rounding = (colours[shape], 12.0) if isinstance(shape, Leaf) else ("#FFFFFF", 4.0)
         words, border = _readable_on(fill), "#444444"
         if visits and visits[node] == 0:
             fill, words, border = "#EEEEEE", "#666666", "#BBBBBB"
@@ -163,7 +165,10 @@ class _Paper:
 
 
 def _blocks(policy: DecisionTree, visits: list[float] | None) -> list[trees.Block]:
-    words = [(trees.shortened(name), compared) for name, compared in node_words(policy, 4)]
+    words = [
+        (trees.shortened(name) if isinstance(node, Split) or policy.numbers is None else name, compared)
+        for (name, compared), (node, _) in zip(node_words(policy, 4), policy.nodes, strict=True)
+    ]
     fit = all(trees.text_width(" ".join(parts), trees.WORDS) <= trees.WIDEST for parts in words if parts[1])
     blocks = []
     for node, (name, compared) in enumerate(words):
@@ -199,11 +204,26 @@ def _checked(shares: list[Any], nodes: int) -> list[float]:
     return [float(share) for share in shares]
 
 
-def _colours(policy: DecisionTree) -> dict[int, str]:
-    """One colour for each action: the plain ones, then paler and darker ones, then over again."""
+def _colours(policy: DecisionTree) -> dict[Leaf, str]:
+    """One colour for each action: the plain ones, then paler and darker ones, then over again.
+
+    Where an action is one number it runs from blue over white to orange; where it is several, leaves are pale.
+    """
+    if policy.numbers is not None:
+        return {leaf: _shade(leaf, policy.numbers) for leaf in policy.leaves}
     actions = sorted(policy.actions | {action for action, _ in policy.action_names})
     shades = [_mixed(colour, end) for end in (None, 255, 0) for colour in _COLOURS]
-    return {action: shades[place % len(shades)] for place, action in enumerate(actions)}
+    return {Leaf(action): shades[place % len(shades)] for place, action in enumerate(actions)}
+
+
+def _shade(leaf: Leaf, numbers: ActionNumbers) -> str:
+    low, high = numbers.low[0], numbers.high[0]
+    if len(numbers) > 1 or leaf.weights or low == high:
+        return "#E8EEF4"
+    share = 2 * min(max((leaf.numbers[0] - low) / (high - low), 0.0), 1.0) - 1
+    end = _COLOURS[0] if share > 0 else _COLOURS[1]
+    parts = (round(255 + abs(share) * (int(end[i : i + 2], 16) - 255)) for i in (1, 3, 5))
+    return "#" + "".join(f"{part:02X}" for part in parts)
 
 
 def _mixed(colour: str, end: int | None) -> str:

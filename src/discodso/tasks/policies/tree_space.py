@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from discodso.base.checks import require, require_integer
+from discodso.base.errors import DeclarationError
 from discodso.disco.presets import Preset
 from discodso.run.task import Task
 from discodso.space.bounds import DecisionTreeBounds
@@ -17,7 +18,7 @@ from discodso.tasks.policies.episodes import Runner, open_runner
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.policy_options import EPISODES, MAX_NODES, RESOLUTION, PolicyOptions
 from discodso.tasks.policies.racing import Racing
-from discodso.tasks.policies.splits import TreeSpace, Vocabulary
+from discodso.tasks.policies.vocabulary import Splits, TreeSpace, Vocabulary
 
 _TYPICAL_NODES = 13  # the default prefers trees of about this size, else most runs end with three nodes
 SEARCH_SEEDS = 2**14  # initial states that a search draws its episodes from
@@ -29,8 +30,11 @@ def tree_space(
     resolution: float = RESOLUTION,
     balanced: bool = True,
     typical_nodes: int | None = None,
+    splits: Splits = "univariate",
+    together: Sequence[str] = (),
+    linear: bool = False,
 ) -> TreeSpace:
-    """Univariate trees under the three constraints of the appendix; see `PolicyOptions`.
+    """Trees under the three constraints of the appendix; see `PolicyOptions`.
 
     With `balanced` decisions and leaves are equally likely at first, however many there are of each; otherwise an
     environment with more features than actions begins with trees of the largest size only. Trees of about
@@ -39,11 +43,24 @@ def tree_space(
     priors: list[Prior] = [UniformArity()] if balanced else []
     if typical_nodes is not None:
         priors.append(SoftLength(typical_nodes, typical_nodes / 3))
-    vocabulary = Vocabulary.of(interface.feature_names, interface.ranges, interface.action_names)
+    names = interface.feature_names
+    if strange := [name for name in together if name not in names]:
+        raise DeclarationError(f"split_features: no feature {strange[0]!r}; there are {', '.join(names)}")
+    vocabulary = Vocabulary.of(
+        names,
+        interface.ranges,
+        interface.action_names,
+        interface.numbers,
+        interface.whole,
+        splits,
+        [names.index(name) for name in together] or None,
+        linear,
+    )
+    choices = interface.numbers is None
     return TreeSpace(
         vocabulary.tokens,
-        Tree(min_length=3, max_length=max_nodes),
-        constraints=[DifferentLeaves()],
+        Tree(min_length=3 if choices else 1, max_length=max_nodes),
+        constraints=[DifferentLeaves()] if choices else [],
         priors=priors,
         bounds=DecisionTreeBounds(resolution),
         vocabulary=vocabulary,
@@ -57,7 +74,13 @@ def space_for(options: PolicyOptions, preset: Preset, seed: int) -> tuple[Interf
     default = preset == "default"
     typical = (_TYPICAL_NODES if default else 0) if options.typical_nodes is None else options.typical_nodes
     preferred = min(typical, options.max_nodes) or None
-    return interface, tree_space(interface, options.max_nodes, options.resolution, default, preferred)
+    linear = options.leaves == "linear"
+    if linear and (interface.numbers is None or interface.numbers.whole):
+        raise DeclarationError(
+            f"leaves: linear ones need actions that are real numbers, not {interface.environment}"
+        )
+    sized = options.max_nodes, options.resolution, default, preferred
+    return interface, tree_space(interface, *sized, options.splits, options.split_features, linear)
 
 
 def search_seeds(seed: int) -> range:

@@ -17,8 +17,8 @@ import numpy as np
 from discodso.base.arrays import Floats, Ints
 from discodso.run.executors.chunks import Chunks, GivenUp, Retries
 from discodso.run.executors.processes import Processes
+from discodso.tasks.policies.columns import Columns
 from discodso.tasks.policies.gymnasium_episodes import EpisodeFunction, opened
-from discodso.tasks.policies.splits import Columns
 from discodso.tasks.policies.tree import Environment, Forest
 
 # Workers are here and end by the fault of an environment, so each episode goes alone after the first time.

@@ -12,10 +12,12 @@ from control_trees import chain, complete_tree, random_tree
 from exported import named, observations, seeds, stump
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mixed_trees import NUMBERS, any_points, mixed_policies, mixed_space
 from trees import actions
 
 from discodso.base.errors import DeclarationError
 from discodso.tasks.policies import export
+from discodso.tasks.policies.leaves import Leaf
 from discodso.tasks.policies.tree_policy import TreePolicy
 
 
@@ -62,10 +64,20 @@ def test_onnx_has_names_and_the_width_of_an_observation():
 def test_onnx_with_no_decision():
     pytest.importorskip("onnx")
     x = np.full((4, 3), np.nan, np.float32)
-    assert onnx_actions(TreePolicy(((None, 9),)), x).tolist() == [9] * 4
+    assert onnx_actions(TreePolicy(((Leaf(9), 0),)), x).tolist() == [9] * 4
 
 
 def test_without_onnx_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(DeclarationError, match=re.escape("pip install discodso[onnx]")):
         export.to_onnx(chain(2))
+
+
+@pytest.mark.parametrize("numbers", [NUMBERS, None])
+def test_onnx_adds_up_sums_like_the_tree(numbers):
+    runtime = pytest.importorskip("onnxruntime")
+    x = any_points(np.random.default_rng(0), 60).astype(np.float32)
+    for policy in mixed_policies(mixed_space(numbers=numbers), 15, 11, numbers):
+        session = runtime.InferenceSession(export.to_onnx(policy), providers=["CPUExecutionProvider"])
+        (found,) = session.run(None, {"observations": x})
+        assert np.array_equal(found, [policy.act(row) for row in x])

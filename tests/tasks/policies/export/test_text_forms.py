@@ -15,9 +15,12 @@ from control_trees import chain, complete_tree, random_tree
 from exported import named, observations, seeds, stump
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mixed_trees import NUMBERS, any_points, mixed_policies, mixed_space
 from trees import actions
 
 from discodso.tasks.policies import export
+from discodso.tasks.policies.leaves import Leaf
+from discodso.tasks.policies.splits import Split
 from discodso.tasks.policies.tree_policy import TreePolicy
 
 
@@ -61,7 +64,7 @@ def test_deep_trees_still_compile(decisions, goes_left, tmp_path):
 
 
 def test_a_tree_of_one_leaf():
-    policy = TreePolicy(((None, 5),), action_names=((5, "wait"),))
+    policy = TreePolicy(((Leaf(5), 0),), action_names=((5, "wait"),))
     assert export.to_text(policy) == "wait\n"
     assert python_function(export.to_python(policy))([]) == 5
     assert "->" not in export.to_dot(policy)
@@ -115,7 +118,7 @@ def test_comments_in_c_cannot_join_lines_or_nest():
 def test_thresholds_in_c_are_exact():
     policy = random_tree(np.random.default_rng(0), 15)
     written = re.findall(r"< (-?0x[0-9a-f.]+p[+-]\d+)\)", export.to_c(policy))
-    wanted = [split.threshold for split, _ in policy.nodes if split]
+    wanted = [split.threshold for split, _ in policy.nodes if isinstance(split, Split)]
     assert [float.fromhex(text) for text in written] == wanted
 
 
@@ -169,7 +172,7 @@ def test_dot_has_all_nodes_and_edges(seed, decisions):
 
 def test_labels_of_dot_show_the_name_as_it_is():
     name = r'a\n "b" \N &lt; \ '
-    policy = TreePolicy(((None, 0),)).with_names(None, (), [(0, name)])
+    policy = TreePolicy(((Leaf(0), 0),)).with_names(None, (), [(0, name)])
     label = NODE.search(export.to_dot(policy))[2]
     read = re.sub(r"\\(.)", r"\1", label).replace("&amp;", "&")
     assert read == name.strip()
@@ -188,3 +191,45 @@ def test_every_format_is_registered():
     assert set(export.FORMATS) == {"text", "python", "c", "dot", "onnx", "json"}
     for name in set(export.FORMATS) - {"onnx"}:
         assert isinstance(export.FORMATS[name](chain(3)), str)
+
+
+@pytest.mark.parametrize("numbers", [NUMBERS, None])
+def test_python_adds_up_sums_like_the_tree(numbers):
+    x = any_points(np.random.default_rng(0), 40, wild=True)
+    for policy in mixed_policies(mixed_space(numbers=numbers), 20, 12, numbers):
+        act = python_function(export.to_python(named(policy)))
+        for row in x:
+            assert np.array_equal(act(row), policy.act(row))
+
+
+def test_c_adds_up_sums_like_the_tree(tmp_path):
+    policies = mixed_policies(mixed_space(), 12, 13)
+    source = "\n".join(
+        export.to_c(policy).replace("void act(", f"void act{n}(").replace("double held", f"double held{n}")
+        .replace("held(", f"held{n}(").replace(f"held{n}{n}(", f"held{n}(")
+        for n, policy in enumerate(policies)
+    )  # fmt: skip
+    compiler = shutil.which("cc") or pytest.skip("no C compiler")
+    (tmp_path / "policy.c").write_text(source)
+    flags = ["-std=c99", "-O2", "-ffp-contract=off", "-Wall", "-Werror", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, "-o", tmp_path / "p.so", tmp_path / "policy.c"], check=True)
+    library = ctypes.CDLL(str(tmp_path / "p.so"))
+    x = any_points(np.random.default_rng(1), 40, wild=True)
+    for n, policy in enumerate(policies):
+        for row in x:
+            found = (ctypes.c_double * 2)()
+            getattr(library, f"act{n}")((ctypes.c_double * 3)(*row), found)
+            assert list(found) == policy.act(row).tolist()
+
+
+def test_text_of_sums_and_numbers():
+    tree = {
+        "weights": {"0": 1.0, "1": -0.5},
+        "threshold": 0.25,
+        "left": {"action": [0.5, 2.0]},
+        "right": {"action": [0.0, 1.0], "weights": [{"2": 2.0}, {}]},
+    }
+    data = {"tree": tree, "feature_names": ["a", "b", "c"], "numbers": NUMBERS.to_dict()}
+    assert export.to_text(TreePolicy.from_dict(data)) == (
+        "if a - 0.5 * b < 0.25:\n    steer = 0.5, gas = 2\nelse:\n    steer = 2 * c, gas = 1\n"
+    )

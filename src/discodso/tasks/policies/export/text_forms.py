@@ -5,18 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from discodso.tasks.policies.splits import comparisons
+from discodso.tasks.policies import leaves, terms
+from discodso.tasks.policies.leaves import Leaf
+from discodso.tasks.policies.splits import Node, comparisons
 from discodso.tasks.policies.tree import DecisionTree
 
 _DEEPEST_NESTING = 90  # Python reads 100 levels of indentation, and C99 promises 127 of blocks
 
 
 def node_words(policy: DecisionTree, digits: int = 6) -> list[tuple[str, str]]:
-    """Of each node what a decision looks at and what it compares that with, or the name of an action and ""."""
-    names = [
-        policy.action_name(jump) if split is None else split.subject(policy.feature_name)
-        for split, jump in policy.nodes
-    ]
+    """Of each node what a decision looks at and what it compares that with, or what a leaf does and ""."""
+
+    def name(node: Node) -> str:
+        if not isinstance(node, Leaf):
+            return node.subject(policy.feature_name, digits)
+        if policy.numbers is None:
+            return policy.action_name(node.action)
+        return leaves.words(node, policy.numbers, policy.feature_name, digits)
+
+    names = [name(node) for node, _ in policy.nodes]
     return list(zip(names, comparisons(policy.nodes, digits), strict=True))
 
 
@@ -43,15 +50,16 @@ def nested(
         if isinstance(part, str):
             yield "    " * level + part
             continue
-        split, jump = policy.nodes[part]
+        shape, jump = policy.nodes[part]
         left, right = part + 1, part + jump
-        negated = flat and split is not None and sizes[right] < sizes[left]
+        decides = not isinstance(shape, Leaf)
+        negated = flat and decides and sizes[right] < sizes[left]
         yield "    " * level + line(part, negated)
         closing: list[tuple[str | int, int]] = [(end, level)] if end else []
-        if split is not None and flat:
+        if decides and flat:
             first, second = (right, left) if negated else (left, right)
             waiting += [(second, level), *closing, (first, level + 1)]
-        elif split is not None:
+        elif decides:
             waiting += [*closing, (right, level + 1), (otherwise, level), (left, level + 1)]
 
 
@@ -70,26 +78,62 @@ def to_python(policy: DecisionTree) -> str:
     """A Python function `act` of one observation, a sequence of numbers, that needs no import."""
     names = [name for name, _ in node_words(policy)]
 
-    def line(node: int, negated: bool) -> str:
-        split, action = policy.nodes[node]
-        code = f"return {action}" if split is None else f"if {'not ' * negated}{split.python()}:"
-        return f"{code}  # {names[node]}"
+    def line(place: int, negated: bool) -> str:
+        node, _ = policy.nodes[place]
+        if not isinstance(node, Leaf):
+            return f"if {'not ' * negated}{node.python()}:  # {names[place]}"
+        if policy.numbers is None:
+            return f"return {node.action}  # {names[place]}"
+        parts = []
+        for (number, own), low, high in zip(node.sums, policy.numbers.low, policy.numbers.high, strict=True):
+            held = min(high, max(low, number))
+            written = repr(int(held) if policy.numbers.whole else held)
+            if own:
+                total = terms.code(own, repr, "float(x[{}])".format, repr(number))
+                written = f"min({high!r}, max({low!r}, {total}))"
+            parts.append(written)
+        return f"return [{', '.join(parts)}]  # {names[place]}"
 
     head = ["def act(x):", '    """The action for one observation; NaN counts as not less."""']
     return "\n".join([*head, *nested(policy, line, "else:", returns=True)]) + "\n"
 
 
 def to_c(policy: DecisionTree) -> str:
-    """A C99 function of one observation, `int act(const double *x)`; not for -ffast-math, which forgets NaN."""
-    words = [_c_comment(" ".join(parts)) for parts in node_words(policy)]
+    """A C99 function of one observation, `int act(const double *x)`.
 
-    def line(node: int, negated: bool) -> str:
-        split, action = policy.nodes[node]
-        if split is None:
-            return f"return {action}; /* {words[node]} */"
-        return f"if ({f'!({split.c()})' if negated else split.c()}) {{ /* {words[node]} */"
+    Where actions are numbers it is `void act(const double *x, double *action)`. Not for -ffast-math, which forgets
+    NaN; sums need -ffp-contract=off to be exact.
+    """
+    words = [_c_comment(" ".join(parts)) for parts in node_words(policy)]
+    numbers = policy.numbers
+
+    def line(place: int, negated: bool) -> str:
+        node, _ = policy.nodes[place]
+        if not isinstance(node, Leaf):
+            return f"if ({f'!({node.c()})' if negated else node.c()}) {{ /* {words[place]} */"
+        if numbers is None:
+            return f"return {node.action}; /* {words[place]} */"
+        parts = [
+            f"action[{n}] = held({terms.code(own, float.hex, 'x[{}]'.format, number.hex())}, {low.hex()}, "
+            f"{high.hex()}); "
+            for n, ((number, own), low, high) in enumerate(
+                zip(node.sums, numbers.low, numbers.high, strict=True)
+            )
+        ]
+        return f"{''.join(parts)}return; /* {words[place]} */"
 
     head = ["/* The action for one observation; NaN counts as not less. */", "int act(const double *x)", "{"]
+    if numbers is not None:
+        head = [
+            "static double held(double number, double low, double high)",
+            "{",
+            "    return !(number >= low) ? low : number > high ? high : number;",
+            "}",
+            "",
+            head[0],
+            "void act(const double *x, double *action)",
+            "{",
+        ]
     unused = [] if policy.width else ["    (void)x;"]
     return "\n".join([*head, *unused, *nested(policy, line, "} else {", "}", returns=True), "}"]) + "\n"
 

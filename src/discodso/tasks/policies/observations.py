@@ -1,0 +1,75 @@
+"""Observations as lists of numbers with names: of Box, Discrete, MultiDiscrete, MultiBinary, Dict and Tuple."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+
+LARGEST = 1000  # numbers of an observation
+
+
+class Feature(NamedTuple):
+    """One number of an observation: its name, "" for none, its declared bounds, and whether it is whole."""
+
+    name: str
+    low: float
+    high: float
+    whole: bool
+
+
+def flat(observation: Any) -> list[float]:
+    """The numbers of an observation; those of a dictionary in the order of its keys."""
+    if isinstance(observation, np.ndarray):
+        numbers: list[float] = observation.astype(np.float64).ravel().tolist()
+        return numbers
+    if isinstance(observation, Mapping):
+        return [number for key in sorted(observation) for number in flat(observation[key])]
+    if isinstance(observation, (tuple, list)):
+        return [number for part in observation for number in flat(part)]
+    return flat(np.asarray(observation))
+
+
+def features(space: spaces.Space[Any], name: str = "") -> list[Feature]:
+    """The numbers of an observation, in the order of `flat`; ValueError says why there are none."""
+    match space:
+        case spaces.Dict():
+            return [
+                own for key in sorted(space.spaces) for own in features(space[key], _joined(name, str(key)))
+            ]
+        case spaces.Tuple():
+            parts = enumerate(space.spaces)
+            return [own for place, part in parts for own in features(part, _joined(name, str(place)))]
+        case spaces.Discrete():
+            return [Feature(name, float(space.start), float(space.start + space.n - 1), True)]
+        case spaces.MultiDiscrete():
+            low, high = space.start.ravel(), (space.start + space.nvec - 1).ravel()
+            return list(_numbers(name, low, high, True))
+        case spaces.MultiBinary():
+            size = int(np.prod(space.shape))
+            return list(_numbers(name, np.zeros(size), np.ones(size), True))
+        case spaces.Box():
+            if (len(space.shape) >= 2 and space.dtype == np.uint8) or np.prod(space.shape) > LARGEST:
+                raise ValueError(
+                    f"its observation is an image or the like (shape {space.shape}, {space.dtype}), and a "
+                    "threshold on one pixel says nothing; use a version with a short list of numbers"
+                )
+            whole = space.dtype is not None and np.dtype(space.dtype).kind != "f"
+            return list(_numbers(name, space.low.ravel(), space.high.ravel(), whole))
+    raise ValueError(
+        f"{f'{name} of ' if name else ''}its observation is a {type(space).__name__}, but a tree compares "
+        "numbers; wrap it with gymnasium.wrappers.TransformObservation, or leave it out with FilterObservation"
+    )
+
+
+def _numbers(name: str, low: Any, high: Any, whole: bool) -> Iterator[Feature]:
+    # As Python's numbers, because NumPy's would warn of widths that overflow.
+    ends = list(zip(np.asarray(low, np.float64).tolist(), np.asarray(high, np.float64).tolist(), strict=True))
+    for place, (below, above) in enumerate(ends):
+        yield Feature(_joined(name, str(place)) if name and len(ends) > 1 else name, below, above, whole)
+
+
+def _joined(name: str, part: str) -> str:
+    return f"{name} {part}" if name else part
