@@ -106,7 +106,9 @@ class Flat:
 
     def design(self, chosen: Mapping[str, Any]) -> Design:
         """The design of values by variable, of options their numbers."""
-        space = self._spaces[chosen["length"]] if self._spaces else self.space
+        space = self.space
+        if self._spaces:
+            space = self._spaces[meant(self.variables["length"], chosen["length"])]
         library, prefix, parts = space.library, space.start(1), list[Any]()
         while len(prefix):
             position, allowed = prefix.position, ~space.options(prefix).forbidden[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from discodso import (
     DecoupledSettings,
     Design,
     DisCoSettings,
+    EndsWith,
     FixedSequence,
     ForbiddenChild,
     GPSettings,
@@ -25,10 +27,12 @@ from discodso import (
     Task,
     Token,
     Tree,
+    Where,
     preset,
     resume,
     search,
 )
+from discodso.disco.settings import RefinementSettings
 from discodso.testing import check_task
 
 PIPELINE = Space(
@@ -117,6 +121,46 @@ def test_a_run_in_two_parts_is_the_same(tmp_path, method):
     assert [row.best for row in parts.history][-1] == [row.best for row in whole.history][-1]
     assert parts.best == whole.best
     assert parts.history[-1].values == whole.history[-1].values
+
+
+def few_neighbours(design):
+    """A condition that values decide; module level, so that its code can be compared."""
+    return all(part.neighbours < 25 for part in design if part.name == "knn")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_designs_that_meet_no_condition_are_counted_and_cost_no_call(tmp_path, method):
+    space = Space(PIPELINE.tokens, PIPELINE.shape, [EndsWith("knn"), Where(few_neighbours)])
+    seen = []
+
+    def objective(design):
+        seen.append(design)
+        return reward(design)
+
+    task, budget = Task(space, objective), 60 if method == "bo" else 200
+    whole = search(task, budget=budget, seed=1, method=METHODS[method]())
+    assert len(seen) == whole.calls == budget
+    assert all(map(few_neighbours, seen))
+    counted = [row.redrawn or 0 for row in whole.history]
+    assert sum(counted) > 0
+    search(task, budget=budget // 2, seed=1, method=METHODS[method](), out=tmp_path / "run")
+    parts = resume(tmp_path / "run", budget=budget, task=task, method=METHODS[method]())
+    assert sum(row.redrawn or 0 for row in parts.history) == sum(counted)
+
+
+def test_refinement_counts_what_a_condition_refuses():
+    space = Space([Token("v", x=Real(0, 1))], FixedSequence(2), [Where(not_the_middle)])
+    task = Task(space, lambda design: -abs(design[0].x - 0.5) - abs(design[1].x))
+    default = preset("default", budget=400)
+    method = replace(default, variation=None, screen=None, refinement=RefinementSettings(share=0.9))
+    result = search(task, budget=400, seed=0, method=replace(method, adaptive=False))
+    drawn = search(task, budget=400, seed=0, method=replace(method, refinement=None, adaptive=False))
+    assert sum(row.redrawn or 0 for row in result.history) > sum(row.redrawn or 0 for row in drawn.history)
+
+
+def not_the_middle(design):
+    """Best designs lie at the edge of what it refuses."""
+    return abs(design[0].x - 0.5) > 0.01
 
 
 def test_the_default_finds_the_best_pipeline():

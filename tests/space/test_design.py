@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -145,3 +146,23 @@ def test_batches_decode_and_encode_to_the_same_designs(space):
     keys = joined.keys()
     assert keys[:3] == keys[3:6]
     assert len(set(keys)) == len(set(designs))
+
+
+@pytest.mark.parametrize("space", [symbolic(), decision_tree(), small_open()])
+def test_designs_take_their_keys_along(space):
+    def fresh(batch):
+        return DesignBatch(batch.library, batch.tokens, batch.values, batch.lengths)
+
+    batch = sample(space, UniformStepper(space), 30, np.random.default_rng(1)).designs
+    batch.keys(), batch.skeletons(2)
+    short = batch.select(np.flatnonzero(batch.lengths < batch.lengths.max()))
+    mask = np.arange(30) % 3 == 0
+    for rows in (slice(3, 9), slice(None, None, -1), np.array([5, 5, -1]), mask, [2, 0]):
+        some = batch.select(rows)
+        joined = DesignBatch.concatenate((batch.select(slice(0, 0)), some, short))
+        for made in (some, joined, pickle.loads(pickle.dumps(joined))):
+            assert made.keys() == fresh(made).keys()
+            assert made.skeletons(2) == fresh(made).skeletons(2)
+            assert made.skeletons() == fresh(made).skeletons()
+    assert len(pickle.dumps(batch)) == len(pickle.dumps(batch.select(slice(None))))
+    assert pickle.dumps(batch) == pickle.dumps(replace(batch))

@@ -21,6 +21,7 @@ from discodso.base.checks import require, require_integer, require_number, seed_
 from discodso.base.errors import DeadEndError
 from discodso.baselines.common import all_units, extra, sound_designs
 from discodso.disco.method import Metrics, told_arrays
+from discodso.disco.sampling import Redrawn
 from discodso.space.design import Design, DesignBatch
 from discodso.space.replay import replay
 from discodso.space.skeletons import skeleton_space, unit_limits
@@ -193,6 +194,7 @@ class BO:
         self._rng = np.random.default_rng(seed_sequence(seed))
         self._points = np.empty((0, self.frame.size + len(self.frame.column)))
         self._rewards = np.empty(0)
+        self._redrawn = Redrawn()  # candidates that broke a rule on values, or met no condition
 
     def ask(self, size: int | None = None) -> DesignBatch:
         """Designs of the largest expected improvement; random ones in the beginning."""
@@ -214,12 +216,13 @@ class BO:
         points, fits = self.frame.encode(batch)
         self._points = np.concatenate((self._points, points[fits]))
         self._rewards = np.concatenate((self._rewards, told[fits]))
-        return None
+        return Metrics(redrawn=self._redrawn.take())
 
     def state(self) -> State:
         """What it was told, and the random stream."""
         arrays = {"points": self._points.copy(), "rewards": self._rewards.copy()}
-        return State(arrays, {"random": generator_state(self._rng)})
+        own = State(arrays, {"random": generator_state(self._rng)})
+        return own.with_part("redrawn", self._redrawn.state())
 
     def restore(self, state: State) -> None:
         """Go on from a state of a method with the same space and settings."""
@@ -228,6 +231,7 @@ class BO:
             raise ValueError("points of another space")
         self._points, self._rewards = points.copy(), rewards.copy()
         restore_generator(self._rng, state.data["random"])
+        self._redrawn.restore(state.part("redrawn"))
 
     def _candidates(self, count: int, near: bool) -> tuple[Floats, DesignBatch]:
         """Points and their designs, which keep the rules of the space and differ from each other."""
@@ -241,7 +245,8 @@ class BO:
                 best = np.argsort(-worth, kind="stable")[:_PARENTS]
                 parents = self._points[self._rng.choice(best, count - count // 2)]
                 points[count // 2 :] = self.frame.near(parents, self.settings.value_step, self._rng)
-            sound, designs = sound_designs(self.space, self._skeletons, *self.frame.decode(points))
+            sound, designs, refused = sound_designs(self.space, self._skeletons, *self.frame.decode(points))
+            self._redrawn.add(refused)
             new = {key: row for row, key in enumerate(designs.keys()) if key not in seen}
             seen |= new.keys()
             rows = np.array(list(new.values()), np.int64)

@@ -37,9 +37,9 @@ def with_options(space: Space, tokens: Ints, lengths: Ints, units: Floats) -> De
 
 def sound_designs(
     space: Space, skeletons: Space, tokens: Ints, lengths: Ints, units: Floats
-) -> tuple[Ints, DesignBatch]:
-    """Those rows whose designs keep all rules of a space, and these designs; `skeletons` is the space of its
-    skeletons."""
+) -> tuple[Ints, DesignBatch, int]:
+    """Those rows whose designs keep all rules of a space, these designs, and how many were refused for their
+    values, or by a condition; `skeletons` is the space of its skeletons."""
     grammar, width = space.grammar, space.grammar.max_positions
     rows = np.flatnonzero((lengths >= grammar.min_positions) & (lengths <= width))
     tokens, units = tokens[:, :width], units[:, :width]
@@ -47,4 +47,4 @@ def sound_designs(
     fine = keeps_rules(skeletons, without_numbers(skeletons, made))
     rows = rows[fine]
     designs, feasible = fill(space, made.select(fine), units[rows])
-    return rows[feasible], designs.select(feasible)
+    return rows[feasible], designs.select(feasible), int((~feasible).sum())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice, pairwise
 
 import numpy as np
@@ -32,6 +32,7 @@ from discodso.baselines import inner
 from discodso.baselines.genetic import GPSettings
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.method import Method, Metrics, Resumable, told_arrays
+from discodso.disco.sampling import Redrawn
 from discodso.space.design import Design, DesignBatch
 from discodso.space.replay import replay
 from discodso.space.skeletons import fill, parameters, skeleton_space, unit_limits, unpacked, without_numbers
@@ -147,7 +148,7 @@ class Decoupled:
         self, space: Space, settings: DecoupledSettings, *, seed: int | np.random.SeedSequence = 0
     ) -> None:
         require("space", space, isinstance(space, Space), "a Space")
-        if settings.inner == "bfgs" and space.library.integer.any():
+        if settings.inner == "bfgs" and space.library.has_integers:
             raise DeclarationError("inner 'bfgs' cannot search integers; use inner='anneal' or 'evo'")
         self.space = space
         self.settings = settings
@@ -166,6 +167,7 @@ class Decoupled:
         self._busy: dict[bytes, _Skeleton] = {}
         self._ready: list[_Skeleton] = []  # of the busy ones, those whose points are in no round
         self._rounds: list[_Round] = []
+        self._redrawn = Redrawn()  # designs whose values broke a rule, or met no condition
 
     def _tokens(self, key: bytes) -> Ints:
         """The tokens of a skeleton."""
@@ -204,6 +206,7 @@ class Decoupled:
             self._begin_waiting()
             if self._ready:
                 found = self._round(self._ready)
+                self._redrawn.add(len(found.costs) - len(found.rows))
                 self._ready = []
                 self._rounds.append(found)
                 if len(found.designs):
@@ -265,6 +268,7 @@ class Decoupled:
             units[missing] = np.where(carries[missing], drawn, np.nan)
             _, feasible = fill(self.space, batch.select(missing), units[missing])
             missing = missing[~feasible]
+            self._redrawn.add(len(missing))
             if not len(missing):
                 break
         units[missing] = np.nan
@@ -304,7 +308,11 @@ class Decoupled:
         with one_blas_thread():
             for current in [r for r in self._rounds if not r.open.any()]:
                 self._take_answers(current)
-        return self._settle() or metrics
+        metrics, refused = self._settle() or metrics, self._redrawn.take()
+        if not refused:
+            return metrics
+        metrics = metrics or Metrics()
+        return replace(metrics, redrawn=refused + (metrics.redrawn or 0))
 
     def _assign(self, batch: DesignBatch, rewards: Floats) -> Ints:
         """Write the rewards into the rounds that asked for them; gives the rows of those that nobody asked for."""
@@ -395,12 +403,14 @@ class Decoupled:
             "batches": len(self._batches),
             "rounds": [[r.handed, [place[s.key] for s in r.skeletons]] for r in self._rounds],
         }
-        return State.of_parts({"method": self.method.state(), "own": State(arrays, data)})
+        parts = {"method": self.method.state(), "own": State(arrays, data), "redrawn": self._redrawn.state()}
+        return State.of_parts(parts)
 
     def restore(self, state: State) -> None:
         """Go on from a state of a method with the same space and settings."""
         assert isinstance(self.method, Resumable)
         self.method.restore(state.part("method"))
+        self._redrawn.restore(state.part("redrawn"))
         own = state.part("own")
         arrays, data = own.arrays, own.data
         restore_generator(self._rng, data["random"])

@@ -303,7 +303,9 @@ class GP:
 
     def _sound(self, individuals: Sequence[Any]) -> Ints:
         """int[M], which of them are designs of the space."""
-        return sound_designs(self.space, self._skeletons, *self._arrays(individuals))[0]
+        rows, _, refused = sound_designs(self.space, self._skeletons, *self._arrays(individuals))
+        self._redrawn.add(refused)
+        return rows
 
     def _arrays(self, individuals: Sequence[Any]) -> tuple[Ints, Ints, Floats]:
         """tokens[N, T], lengths[N] and units[N, T, V]; T is larger than allowed if an individual is."""

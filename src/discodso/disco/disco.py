@@ -356,6 +356,7 @@ class _Start:
                 asked = min(wanted[source], count)
                 many = asked * each if getattr(proposer, "screened", False) else asked
                 proposed = proposer.propose(archive, many, rng) if asked else None
+                self.redrawn.add(getattr(proposer, "refused", 0) if asked else 0)
                 if proposed is None:
                     continue
                 if len(proposed) > many:

@@ -79,6 +79,10 @@ class Redrawn:
         self._count += found.redrawn
         return found.designs
 
+    def add(self, count: int) -> None:
+        """Count designs that a method made in another way, and that broke a rule or met no condition."""
+        self._count += count
+
     def take(self) -> int:
         """How many since the last time."""
         count, self._count = self._count, 0
@@ -197,8 +201,9 @@ def _draw_values(
             drawn = library.rounded(index, library.coordinates.to_value(index, z))
             values[rows, slot] = np.minimum(np.maximum(drawn, low), high)
             if library.slots > 1:
-                whole = library.integer[at.tokens, slot]
-                z[whole] = library.coordinates.to_z((at.tokens[whole], slot), values[rows[whole], slot])
+                if library.has_integers:
+                    whole = library.integer[at.tokens, slot]
+                    z[whole] = library.coordinates.to_z((at.tokens[whole], slot), values[rows[whole], slot])
                 seen[rows, slot] = z
         rows = (library.options[chosen, slot] > 0).nonzero()[0] if library.has_options else rows[:0]
         if len(rows):

@@ -77,7 +77,8 @@ class Process:
             np.concatenate([root * block for root, block in zip(roots, side, strict=True)], axis=1)
             for side in (one, other)
         )
-        return np.exp(-squared_distances(left, right))
+        squares = squared_distances(left, right)
+        return np.exp(np.negative(squares, out=squares), out=squares)
 
     @cached_property
     def _solved(self) -> tuple[Floats, Floats]:
@@ -95,9 +96,9 @@ class Process:
 
 def squared_distances(one: Floats, other: Floats) -> Floats:
     """float[N, M], of points[N, D] from others[M, D]."""
-    squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * one @ other.T
-    distances: Floats = np.maximum(squares, 0.0)
-    return distances
+    distances: Floats = (-2 * one) @ other.T  # in place from here on: the largest arrays of a search
+    distances += (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1)
+    return np.maximum(distances, 0.0, out=distances)
 
 
 def _likelihood(kernel: Floats, targets: Floats, noise: Floats) -> float:

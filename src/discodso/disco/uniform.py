@@ -51,9 +51,9 @@ class UniformStepper:
             mean, scale = np.where(finite, 0.5, 0.0), np.where(finite, self._spread, 1.0)
             return draw_truncated(mean, scale, low, high, uniform)
         finite = np.isfinite(low) & np.isfinite(high)
-        drawn = low
-        if not finite.all():
-            drawn = draw_truncated(np.zeros(len(low)), np.ones(len(low)), low, high, uniform)
+        if finite.all():
+            return (low + uniform * (high - low)).clip(low, high)
+        drawn = draw_truncated(np.zeros(len(low)), np.ones(len(low)), low, high, uniform)
         with np.errstate(invalid="ignore"):
             even = np.clip(low + uniform * (high - low), low, high)
         return np.where(finite, even, drawn)

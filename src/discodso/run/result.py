@@ -314,7 +314,7 @@ class Ranking:
     @property
     def best(self) -> Scored | None:
         """The best of all, None before the first success."""
-        return next(iter(self.top), None)
+        return next(iter(self.raced or self.candidates), None)
 
     @property
     def top(self) -> tuple[Scored, ...]:

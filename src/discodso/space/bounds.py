@@ -47,9 +47,8 @@ class FixedRanges(Bounds):
 
     def interval(self, prefix: Prefix) -> tuple[Floats, Floats]:
         """See `Bounds.interval`."""
-        library = prefix.library
-        shape = (len(prefix), *library.low.shape)
-        return np.broadcast_to(library.low, shape), np.broadcast_to(library.high, shape)
+        low, high = prefix.library.ranges
+        return low[: len(prefix)], high[: len(prefix)]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from html import escape
 from importlib import import_module
 from typing import Any
@@ -63,6 +64,9 @@ class Part:
         return self.values[key]
 
     def __getattr__(self, key: str) -> Any:
+        entry = self._entry
+        if isinstance(entry, Values) and key in entry.named:  # objectives come here for every value
+            return entry.named[key]
         if key.startswith("_") or key not in self.values:
             raise AttributeError(self._missing(key) if not key.startswith("_") else key)
         return self.values[key]
@@ -298,7 +302,25 @@ class DesignBatch(Sequence[Design]):
 
     def select(self, rows: Any) -> DesignBatch:
         """The designs at these rows (slice, indices or mask), as a batch."""
-        return replace(self, tokens=self.tokens[rows], values=self.values[rows], lengths=self.lengths[rows])
+        own = self.tokens[rows], self.values[rows], self.lengths[rows]
+        some = DesignBatch(self.library, *own, self.origin)
+        if self._known_keys:
+            chosen = np.arange(len(self))[rows].tolist()
+            found = {what: [keys[row] for row in chosen] for what, keys in self._known_keys.items()}
+            some._known_keys.update(found)
+        return some
+
+    @cached_property
+    def _known_keys(self) -> dict[str, list[bytes]]:
+        """Keys that were asked for; a design takes them along into other batches."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be found again."""
+        return {own.name: getattr(self, own.name) for own in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
     @property
     def all_values(self) -> Floats:
@@ -316,15 +338,15 @@ class DesignBatch(Sequence[Design]):
             entries = tuple(v if parametrised[k] else None for k, v in zip(ids, values, strict=True))
         else:
             numbers = [[v] for v in values] if self.library.slots == 1 else values
-            entries = tuple(self._entry(k, own) for k, own in zip(ids, numbers, strict=True))
-        return Design.trusted(tuple(names[k] for k in ids), entries, self.library.arities)
+            entries = tuple([self._entry(k, own) for k, own in zip(ids, numbers, strict=True)])
+        return Design.trusted(tuple([names[k] for k in ids]), entries, self.library.arities)
 
     def _entry(self, token: int, numbers: list[float]) -> Entry:
-        declared = self.library.tokens[token]
-        if declared.plain or not declared.parametrised:
-            return numbers[0] if declared.plain else None
-        named = zip(declared.values, numbers, strict=False)
-        return Values.trusted({name: value.decode(number) for (name, value), number in named})
+        readers = self.library.readers[token]
+        if not readers:
+            return None if readers is None else numbers[0]
+        named = zip(readers, numbers, strict=False)
+        return Values.trusted({name: own if read is None else read(own) for (name, read), own in named})
 
     def design_lengths(self) -> Ints:
         """int[B], lengths as users count them, without the end token."""
@@ -336,6 +358,11 @@ class DesignBatch(Sequence[Design]):
 
     def keys(self) -> list[bytes]:
         """One key for each design, equal exactly where the designs are equal."""
+        if "designs" not in self._known_keys:
+            self._known_keys["designs"] = self._keys()
+        return self._known_keys["designs"]
+
+    def _keys(self) -> list[bytes]:
         carries = (self.library.column_of >= 0)[self.tokens] & (self.tokens >= 0)[..., None]
         values = np.where(carries, self.all_values, 0.0) + 0.0
         return [
@@ -346,6 +373,12 @@ class DesignBatch(Sequence[Design]):
     def skeletons(self, length: int | None = None) -> list[bytes]:
         """One key for each design, equal exactly where its discrete part is: the tokens, or the first `length` of
         them, and the options that they carry."""
+        what = f"skeletons {length}"
+        if what not in self._known_keys:
+            self._known_keys[what] = self._skeletons(length)
+        return self._known_keys[what]
+
+    def _skeletons(self, length: int | None) -> list[bytes]:
         counts = self.lengths if length is None else np.minimum(self.lengths, length)
         parts = (self.tokens, self.option_numbers()) if self.library.has_options else (self.tokens,)
         return [
@@ -361,21 +394,28 @@ class DesignBatch(Sequence[Design]):
     @staticmethod
     def concatenate(batches: Sequence[DesignBatch]) -> DesignBatch:
         """One batch of all designs, padded to the longest."""
-        return DesignBatch(
+        whole = DesignBatch(
             batches[0].library,
             padded([batch.tokens for batch in batches], -1),
             padded([batch.values for batch in batches], np.nan),
             np.concatenate([batch.lengths for batch in batches]),
             batches[0].origin if len({id(batch.origin) for batch in batches}) == 1 else None,
         )
+        known = [batch._known_keys for batch in batches if len(batch)]
+        for what in known[0] if known else ():
+            if all(what in keys for keys in known):
+                whole._known_keys[what] = [key for keys in known for key in keys[what]]
+        return whole
 
 
 def padded(arrays: Sequence[NDArray[Kind]], fill: float) -> NDArray[Kind]:
     """Arrays [B, T, ...] one after the other, filled up to the longest T."""
-    width = max(array.shape[1] for array in arrays)
-    missing = [((0, 0), (0, width - a.shape[1]), (0, 0))[: a.ndim] for a in arrays]
-    same = [
-        np.pad(array, own, constant_values=fill) if own[1][1] else array
-        for array, own in zip(arrays, missing, strict=True)
-    ]
-    return np.concatenate(same)
+    widths = [array.shape[1] for array in arrays]
+    if len(set(widths)) == 1:
+        return np.concatenate(arrays)
+    whole = np.full((sum(map(len, arrays)), max(widths), *arrays[0].shape[2:]), fill, arrays[0].dtype)
+    at = 0
+    for array, width in zip(arrays, widths, strict=True):
+        whole[at : at + len(array), :width] = array
+        at += len(array)
+    return whole

@@ -237,7 +237,7 @@ class RuledSpace:
 
     def _within_ranges(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         low, high = np.maximum(low, self.library.low), np.minimum(high, self.library.high)
-        if self.library.integer.any():
+        if self.library.has_integers:
             whole = self.library.half > 0
             return np.where(whole, np.ceil(low), low), np.where(whole, np.floor(high), high)
         return low, high

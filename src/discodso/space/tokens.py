@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -115,6 +115,7 @@ class Token:
 
 
 _TAKEN = ("name", "values", "arity", "range", "scale", "complexity")  # of a part of a design, or of a token
+_MOST_ROWS = 2**31
 _LOG_LIMITS = (math.log(sys.float_info.min), math.log(sys.float_info.max))
 
 
@@ -151,6 +152,9 @@ class Coordinates(NamedTuple):
     def to_z(self, token: Any, value: Floats) -> Floats:
         """Coordinates of values; `token` indexes the entries: ids, or ids and slots."""
         log, offset, width = self.log[token], self.offset[token], self.width[token]
+        if not log.any():
+            plain: Floats = (value - offset) / width
+            return plain
         raw = np.array(np.broadcast_to(value, np.broadcast(log, value).shape), dtype=np.float64)
         log = np.broadcast_to(log, raw.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -162,7 +166,8 @@ class Coordinates(NamedTuple):
         """Values at coordinates; the inverse of `to_z`, but for the rounding of integers."""
         raw: Floats = z * self.width[token] + self.offset[token]
         log = self.log[token]
-        raw[log] = np.exp(np.clip(raw[log], *_LOG_LIMITS))
+        if log.any():
+            raw[log] = np.exp(np.clip(raw[log], *_LOG_LIMITS))
         return raw
 
 
@@ -204,11 +209,14 @@ class Library:
         numeric, integer: bool[K, V], numbers, and those of them that are integers.
         number_of: int[K, V], which of all numbers it is, -1 where there is none.
         options: int[K, V], how many options, 0 where there is no Choice.
-        has_options: whether there is any.
+        has_options, has_integers: whether there is any.
         plain: whether no token carries more than one real number without a name, as in the paper.
+        readers: for each token its values by name, each with what makes it from its number, None for a real number
+            as it is; empty for one real number without a name, None for no value.
         low, high: declared ranges, NaN for discrete tokens; of options the first and last number. Of shape [K],
             or [K, V] where some token carries more than one value: only then arrays of values have a last axis for
             the values of a token.
+        ranges: low and high with a first axis of any number of rows, to be cut to those that are wanted.
         half: likewise, 1/2 for integers, which reach so far to both sides, else 0.
         coordinates: the map from values to what the policy sees.
     """
@@ -249,11 +257,14 @@ class Library:
             low[at], high[at] = value.low, value.high
         self.number_of: Ints = np.where(self.numeric, np.cumsum(self.numeric).reshape(shape) - 1, -1)
         self.low, self.high, self.half = (self.narrow(own) for own in (low, high, 0.5 * self.integer))
+        endless = (_MOST_ROWS, *self.low.shape)  # no memory: every row is the same one
+        self.ranges = np.broadcast_to(self.low, endless), np.broadcast_to(self.high, endless)
         self.coordinates = Coordinates.of(self.columns, self.low.shape)
         c = self.coordinates
         self.wide_coordinates = Coordinates(self.wide(c.log), self.wide(c.offset), self.wide(c.width))
-        self.has_options = bool(self.options.any())
+        self.has_options, self.has_integers = bool(self.options.any()), bool(self.integer.any())
         self.plain = all(token.plain or not token.parametrised for token in self.tokens)
+        self.readers = tuple(map(_readers, self.tokens))
         self._hash = hash((self.tokens, self.end))
 
     def __len__(self) -> int:
@@ -307,13 +318,23 @@ class Library:
 
     def rounded(self, at: Any, values: Floats) -> Floats:
         """Values with those rounded that must be integers; `at` indexes them, as for `low`."""
-        return values if self.plain else np.where(self.half[at] > 0, np.round(values), values)
+        return np.where(self.half[at] > 0, np.round(values), values) if self.has_integers else values
 
     def members(self, names: Iterable[str]) -> Bools:
         """bool[K], True at the named tokens."""
         member = np.zeros(len(self), dtype=np.bool_)
         member[self.ids(names)] = True
         return member
+
+
+Readers = tuple[tuple[str, Callable[[float], Any] | None], ...]
+
+
+def _readers(token: Token) -> Readers | None:
+    if not token.parametrised:
+        return None
+    named = () if token.plain else token.values
+    return tuple((name, None if isinstance(value, Real) else value.decode) for name, value in named)
 
 
 MAX_LENGTH = 10_000  # tables of completions grow with its square

@@ -182,9 +182,12 @@ Value = Real | Integer | Choice
 
 
 class Values(Mapping[str, Any]):
-    """The values of one part of a design by name, in order; equal to a dictionary with the same entries."""
+    """The values of one part of a design by name, in order; equal to a dictionary with the same entries.
 
-    __slots__ = ("_items",)
+    `named` is the dictionary itself, which must not be changed.
+    """
+
+    __slots__ = ("named",)
 
     def __init__(self, items: Mapping[str, Any]) -> None:
         for name, value in items.items():
@@ -194,29 +197,29 @@ class Values(Mapping[str, Any]):
                 raise InvalidDesignError(
                     f"the value {name} must be a finite number, a string, a boolean or None, got {value!r:.80}"
                 )
-        self._items = {n: v.item() if isinstance(v, np.generic) else v for n, v in items.items()}
+        self.named = {n: v.item() if isinstance(v, np.generic) else v for n, v in items.items()}
 
     @classmethod
     def trusted(cls, items: dict[str, Any]) -> Values:
         """Values that are known to be right, without checks."""
         made = object.__new__(cls)
-        made._items = items
+        made.named = items
         return made
 
     def __getitem__(self, name: str) -> Any:
-        return self._items[name]
+        return self.named[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._items)
+        return iter(self.named)
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self.named)
 
     def __hash__(self) -> int:
-        return hash(frozenset(self._items.items()))
+        return hash(frozenset(self.named.items()))
 
     def __repr__(self) -> str:
-        return f"Values({', '.join(f'{name}={value!r}' for name, value in self._items.items())})"
+        return f"Values({', '.join(f'{name}={value!r}' for name, value in self.named.items())})"
 
     def __reduce__(self) -> tuple[type[Values], tuple[dict[str, Any]]]:
-        return Values, (dict(self._items),)
+        return Values, (dict(self.named),)

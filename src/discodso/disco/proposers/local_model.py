@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from discodso.base.arrays import Floats
 from discodso.disco.screen import normal_scores, squared_distances
@@ -31,11 +31,12 @@ def local_model(points: Floats, rewards: Floats) -> Model | None:
     for length in _LENGTHS:
         kernel = np.exp(-distances / (2 * length**2))
         for noise in _NOISES:
-            try:
-                factor = cholesky(kernel + (noise + 1e-8) * np.eye(len(own)), lower=True)
-            except LinAlgError:
+            noisy = kernel.copy()
+            noisy.flat[:: len(own) + 1] += noise + 1e-8
+            factor, broken = dpotrf(noisy, lower=True, clean=False)  # called thousands of times: no wrappers
+            if broken:
                 continue
-            weights = cho_solve((factor, True), targets)
+            weights = dpotrs(factor, targets, lower=True)[0]
             variance = max(float(targets @ weights) / len(own), 1e-300)
             likelihood = -0.5 * len(own) * math.log(variance) - float(np.log(np.diag(factor)).sum())
             if likelihood > best:
@@ -45,7 +46,9 @@ def local_model(points: Floats, rewards: Floats) -> Model | None:
     length, weights = chosen
 
     def expected(others: Floats) -> Floats:
-        found: Floats = np.exp(-squared_distances(others / size, own) / (2 * length**2)) @ weights
+        squares = squared_distances(others / size, own)
+        squares /= -2 * length**2
+        found: Floats = np.exp(squares, out=squares) @ weights
         return found
 
     return expected

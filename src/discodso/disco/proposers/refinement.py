@@ -142,7 +142,7 @@ class LocalSearch:
         steps = rng.standard_normal((count, len(self.mean))) * lengths
         steps = steps if axes is None else steps @ axes.T
         drawn: Floats = (self.mean if centre is None else centre) + shrunk * self.scale * steps
-        return np.clip(drawn, self.low, self.high)
+        return drawn.clip(self.low, self.high, out=drawn)
 
     def _model(self) -> Model | None:
         """Expected rewards by units, None while few are known."""
@@ -184,6 +184,8 @@ class LocalSearch:
             past=np.concatenate((self.past, units[good]))[-most:],
             past_rewards=np.concatenate((self.past_rewards, rewards[good]))[-most:],
         )
+        if "_axes" in self.__dict__:  # the covariance is the same
+            search.__dict__["_axes"] = self._axes
         return search._step() if len(search.rewards) >= self.generation_size else search
 
     def _step(self) -> LocalSearch:
@@ -264,6 +266,11 @@ class Refinement:
         self._model = settings.model
         self._searches = LocalSearches()
 
+    @property
+    def refused(self) -> int:
+        """How many designs of the last proposal were left out."""
+        return self._searches.refused
+
     def propose(self, archive: Archive, count: int, rng: np.random.Generator) -> DesignBatch:
         """At most so many designs."""
         with one_blas_thread():
@@ -287,9 +294,10 @@ class Refinement:
 
 @dataclass(frozen=True)
 class LocalSearches:
-    """The searches that are going on, by skeleton."""
+    """The searches that are going on, by skeleton, and how many designs of the last proposal some rule refused."""
 
     searches: Mapping[bytes, LocalSearch] = field(default_factory=dict)
+    refused: int = 0
 
     def ask(
         self, space: Space, elites: Pool, count: int, rng: np.random.Generator, model: bool = True
@@ -313,13 +321,13 @@ class LocalSearches:
         if not live:
             return LocalSearches(searches), elites.designs.select(slice(0, 0))
         rounds = max(1, count // (count - wanted))
-        parts = list[DesignBatch]()
+        parts, refused = list[DesignBatch](), 0
         for row in live:
             search = searches[keys[row]]
             proposed = search.propose(min(count, rounds * search.generation_size), rng, model)
             parts.append(_designs(space, elites.designs.select(np.array([row])), proposed))
-            count -= len(proposed)
-        return LocalSearches(searches), DesignBatch.concatenate(parts)
+            count, refused = count - len(proposed), refused + len(proposed) - len(parts[-1])
+        return LocalSearches(searches, refused), DesignBatch.concatenate(parts)
 
     def tell(self, space: Space, told: Pool, elites: Pool) -> LocalSearches:
         """Learn from designs that were asked for; searches whose skeletons have left the elite end."""
