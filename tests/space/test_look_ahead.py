@@ -6,9 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from discodso import FixedSequence, OpenSequence, Token
-from discodso.space.look_ahead import Automaton, LookAhead, SumLimits, TokenCounts, _merged
+from discodso.space.look_ahead import Automaton, LookAhead, SumLimits, TokenCounts, _Box, _merged
 from discodso.space.prefix import Prefix
 from discodso.space.tokens import Grammar, library_for
 
@@ -87,10 +89,29 @@ def test_limits_on_one_sum_are_joined_and_those_of_integers_are_integers():
     assert len(SumLimits.joined([first, other])) == 2
 
 
+def merged(pairs, gap):
+    boxes = [_Box((low,), (high,)) for low, high in pairs]
+    return [(low, high) for (low,), (high,) in _merged(boxes, (gap,))]
+
+
 def test_intervals_are_joined_where_they_meet_and_where_they_are_too_many():
-    assert _merged([(4, 5), (0, 1), (1, 2)], 0.0) == [(0, 2), (4, 5)]
-    assert _merged([(0, 1), (2, 3)], 1.0) == [(0, 3)]  # integers: nothing lies between
+    assert merged([(4, 5), (0, 1), (1, 2)], 0.0) == [(0, 2), (4, 5)]
+    assert merged([(0, 1), (2, 3)], 1.0) == [(0, 3)]  # integers: nothing lies between
     many = [(10.0 * n, 10.0 * n + 1) for n in range(16)] + [(151.5, 152.0)]
-    found = _merged(many, 0.0)
+    found = merged(many, 0.0)
     assert len(found) == 16
     assert found[-1] == (150.0, 152.0)
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 6)] * 4), min_size=1, max_size=12))
+def test_boxes_are_joined_without_a_loss(corners):
+    boxes = [_Box((min(a, b), min(c, d)), (max(a, b), max(c, d))) for a, b, c, d in corners]
+
+    def covered(some, x, y):
+        return any(low[0] <= x <= high[0] and low[1] <= y <= high[1] for low, high in some)
+
+    found = _merged(boxes, (0.0, 0.0))
+    assert len(found) <= len(boxes)
+    for x in np.arange(0, 6.5, 0.5):
+        for y in np.arange(0, 6.5, 0.5):
+            assert covered(found, x, y) == covered(boxes, x, y)

@@ -199,6 +199,46 @@ def test_a_sum_with_two_limits_holds():
         assert 9.5 - 1e-6 <= sum(part.w for part in design if "w" in part.values) <= 10 + 1e-6
 
 
+def test_sums_over_different_tokens_look_ahead_together():
+    tokens = [Token("a", w=Real(1, 2)), Token("b", w=Real(1, 2)), Token("c", h=Integer(1, 3))]
+    both = [Sum("w", at_least=3, at_most=4, tokens=name) for name in "ab"]
+    space = Space(tokens, FixedSequence(4), both)
+    drawn = sample(space, UniformStepper(space), 200, np.random.default_rng(0))
+    assert drawn.redrawn == 0  # two of each, whatever comes first
+    assert all(sorted(design.tokens) == ["a", "a", "b", "b"] for design in drawn.designs)
+    with pytest.raises(DeadEndError, match="contradict each other"):
+        Space(tokens, FixedSequence(3), both)
+    with pytest.raises(DeadEndError, match="contradict each other"):
+        Space(tokens, FixedSequence(5), [*both, Sum("h", at_least=4)])
+    assert len(Space(tokens, FixedSequence(6), [*both, Sum("h", at_least=4)]).sample(50)) == 50
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(KINDS, min_size=3, max_size=3),
+    st.tuples(st.floats(1, 15), st.floats(1, 15)),
+    st.tuples(st.booleans(), st.booleans()),
+    st.lists(rules, max_size=2),
+    shapes,
+    st.integers(0, 3),
+)
+def test_several_sums_hold_without_dead_ends(kinds, limits, above, chosen, shape, seed):
+    tokens = [Token(name, w=kind) for name, kind in zip(NAMES, kinds, strict=False)]
+    tokens += [Token(name) for name in NAMES[len(kinds) :]]
+    sums = [
+        Sum("w", at_least=limit, tokens=name) if up else Sum("w", at_most=limit, tokens=name)
+        for name, limit, up in zip(NAMES, limits, above, strict=False)
+    ]
+    try:
+        space = Space(tokens, shape, [*sums, *(rule for rule, _ in chosen)])
+    except DeadEndError:
+        return
+    drawn = sample(space, UniformStepper(space), 25, np.random.default_rng(seed))
+    assert drawn.redrawn == 0
+    for design in drawn.designs:
+        assert not space.violations(design)
+
+
 def test_contradictions_name_the_rules():
     tokens = [Token(name) for name in NAMES]
     with pytest.raises(

@@ -3,16 +3,18 @@
 A rule about the order or the number of tokens is an automaton: a state, a step for every token, and whether a
 design may end in a state. The product of all of them is walked once, and a table says from which of its states a
 design can still be completed, by length. Of tokens that are counted one by one (`TokenCounts`) and that no rule
-tells apart, only how many have each count is a state. A sum over the values of a design (`SumLimits`) has tables
-of what completions add. So rules that look ahead never run into a wall, nor into each other.
+tells apart, only how many have each count is a state. Sums over the values of a design (`SumLimits`) have tables
+of what completions add, each its own and several one together. So rules that look ahead never run into a wall,
+nor into each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from operator import le
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +28,7 @@ _MOST_CELLS = 200_000_000  # of tables, and steps to make them
 _AT_ONCE = 4_096  # states
 _MOST_STEPS = 100_000  # to find intervals of sums
 _MOST_INTERVALS = 16
+_TOGETHER = 20  # times as long takes a step for several sums
 
 
 @dataclass(frozen=True)
@@ -238,95 +241,121 @@ class LookAhead:
         if self.library.end is not None:
             allowed[:, self.library.end] = self.final[states] & (count >= least)
         allowed[states < 0] = False
-        for own, limits in enumerate(self.sums):
-            # What a token adds, and a completion after it, must be able to meet the limits.
-            allowed &= self._fits(limits, *self._room(own, prefix, after)).any(axis=-1)
+        for limits in self.sums:
             allowed &= limits.at_least <= limits.at_most + limits.slack
+        for table in self._sum_tables:
+            # What a token adds, and a completion after it, must be able to meet the limits.
+            allowed &= self._fitting(table, prefix, after)[0].any(axis=-1)
         return ~allowed
 
-    def _fits(self, limits: SumLimits, low: Floats, high: Floats) -> Bools:
-        """bool[B, K, M], whether a token can add something between low and high [B, K, M]."""
-        return (limits.low[:, None] <= high + limits.slack) & (limits.high[:, None] >= low - limits.slack)
+    def _fitting(self, table: _SumTable, prefix: Prefix, after: Ints) -> tuple[Bools, Floats, Floats]:
+        """bool[B, K, M], whether a token can add what each way of completing it leaves to it, and between which
+        numbers float[R, B, K, M] it must add."""
+        low, high = (np.array(ends) for ends in zip(*self._rooms(table, prefix, after), strict=True))
+        own = [self.sums[sum_] for sum_ in table.sums]
+        slack = np.array([limits.slack for limits in own])[:, None, None, None]
+        least, most = (np.array([getattr(o, end) for o in own])[:, None, :, None] for end in ("low", "high"))
+        return ((least <= high + slack) & (most >= low - slack)).all(axis=0), low, high
 
     def limits(self, prefix: Prefix, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """low and high of the values of the next token, [B, K, V], narrowed by the sums."""
         _, after = self._states(prefix)
         low, high = low.copy(), high.copy()
-        for own, limits in enumerate(self.sums):
-            tokens = np.flatnonzero(limits.slot >= 0)
-            slots = limits.slot[tokens]
-            lowest, highest = self._room(own, prefix, after)
-            fits = self._fits(limits, lowest, highest)
+        for table in self._sum_tables:
+            fits, *ends = self._fitting(table, prefix, after)
             fits |= ~fits.any(axis=-1, keepdims=True)  # such tokens are forbidden
-            least = np.where(fits, lowest, np.inf).min(axis=-1)[:, tokens]
-            most = np.where(fits, highest, -np.inf).max(axis=-1)[:, tokens]
-            # Rounding must not empty an interval that the mask has let through; all of it is less than the slack.
-            rounding = limits.slack / (2 * self.grammar.max_positions)
-            lower = np.minimum(high[:, tokens, slots], most + rounding)
-            high[:, tokens, slots] = np.maximum(lower, limits.low[tokens] + rounding)
-            higher = np.maximum(low[:, tokens, slots], least - rounding)
-            low[:, tokens, slots] = np.minimum(higher, limits.high[tokens] - rounding)
+            for own, lowest, highest in zip(table.sums, *ends, strict=True):
+                self._narrow(self.sums[own], fits, lowest, highest, low, high)
         return low, high
 
-    def _room(self, own: int, prefix: Prefix, after: Ints) -> tuple[Floats, Floats]:
-        """float[B, K, M] each: between which numbers the next token must add to a sum, for each interval that
-        completions add. Values that are left open, NaN, may be any."""
-        limits, count = self.sums[own], prefix.position
-        values, carries = prefix.values_in(limits.slot), limits.slot[prefix.tokens] >= 0
-        used_least, used_most = (
-            np.where(carries, np.where(np.isnan(values), ends[prefix.tokens], values), 0.0).sum(axis=1)
-            for ends in (limits.low, limits.high)
-        )
-        least, most = self._sum_tables[own]
-        _, longest = self.lengths
-        if count < longest:
-            rest = least[count + 1][after], most[count + 1][after]
-        else:
-            rest = (np.zeros((*after.shape, 1)),) * 2
-        if self.library.end is not None:
-            for part in rest:
-                part[:, self.library.end] = 0.0
-        with np.errstate(invalid="ignore"):  # where there is no completion nothing is allowed anyway
-            return (
-                limits.at_least - used_most[:, None, None] - rest[1],
-                limits.at_most - used_least[:, None, None] - rest[0],
+    def _narrow(
+        self, limits: SumLimits, fits: Bools, lowest: Floats, highest: Floats, low: Floats, high: Floats
+    ) -> None:
+        """Narrow low and high in place, [B, K, V], to what a sum leaves."""
+        tokens = np.flatnonzero(limits.slot >= 0)
+        slots = limits.slot[tokens]
+        with np.errstate(invalid="ignore"):
+            least = np.where(fits, lowest, np.inf).min(axis=-1)[:, tokens]
+            most = np.where(fits, highest, -np.inf).max(axis=-1)[:, tokens]
+        # Rounding must not empty an interval that the mask has let through; all of it is less than the slack.
+        rounding = limits.slack / (2 * self.grammar.max_positions)
+        lower = np.minimum(high[:, tokens, slots], most + rounding)
+        high[:, tokens, slots] = np.maximum(lower, limits.low[tokens] + rounding)
+        higher = np.maximum(low[:, tokens, slots], least - rounding)
+        low[:, tokens, slots] = np.minimum(higher, limits.high[tokens] - rounding)
+
+    def _rooms(self, table: _SumTable, prefix: Prefix, after: Ints) -> Iterator[tuple[Floats, Floats]]:
+        """For each sum float[B, K, M] twice: between which numbers the next token must add, for each of the M ways
+        in which completions add. Values that are left open, NaN, may be any."""
+        count, (_, longest) = prefix.position, self.lengths
+        for own, least, most in zip(table.sums, table.least, table.most, strict=True):
+            limits = self.sums[own]
+            values, carries = prefix.values_in(limits.slot), limits.slot[prefix.tokens] >= 0
+            used_least, used_most = (
+                np.where(carries, np.where(np.isnan(values), ends[prefix.tokens], values), 0.0).sum(axis=1)
+                for ends in (limits.low, limits.high)
             )
+            if count < longest:
+                rest = least[count + 1][after], most[count + 1][after]
+            else:
+                rest = (np.zeros((*after.shape, 1)),) * 2
+            if self.library.end is not None:
+                for part in rest:
+                    part[:, self.library.end] = 0.0
+            with np.errstate(invalid="ignore"):  # where there is no completion nothing is allowed anyway
+                yield (
+                    limits.at_least - used_most[:, None, None] - rest[1],
+                    limits.at_most - used_least[:, None, None] - rest[0],
+                )
 
     @cached_property
-    def _sum_tables(self) -> list[tuple[Floats, Floats]]:
-        """For each sum float[T + 1, S, M] twice: what completions add at least and at most, in M intervals."""
+    def _sum_tables(self) -> list[_SumTable]:
+        """Of each sum, and of all together where there are several and that does not take too many steps."""
         found = []
         steps = self.following.size * self.lengths[1]
-        for own in self.sums:
+        for number, own in enumerate(self.sums):
             if np.isfinite(own.at_least) and np.isfinite(own.at_most) and steps <= _MOST_STEPS:
-                found.append(self._intervals(own))
+                found.append(self._boxes((number,)))
             else:
                 ends = self._sums(own.low, np.min, np.inf), self._sums(own.high, np.max, -np.inf)
-                found.append((ends[0][..., None], ends[1][..., None]))
+                found.append(_SumTable((number,), ends[0][None, ..., None], ends[1][None, ..., None]))
+        if len(self.sums) > 1 and steps <= _MOST_STEPS // _TOGETHER:
+            found.append(self._boxes(tuple(range(len(self.sums)))))
         return found
 
-    def _intervals(self, limits: SumLimits) -> tuple[Floats, Floats]:
-        """The numbers that completions add, as intervals: exact for real numbers, or for integers, alone."""
+    def _boxes(self, numbers: tuple[int, ...]) -> _SumTable:
+        """What completions add to some sums, as boxes: exact for real numbers, or for integers, that no two sums
+        share. An end that no limit looks at is infinite, so that most boxes lie within others."""
         least, most = self.lengths
-        table = [[list[tuple[float, float]]() for _ in self.final] for _ in range(most + 1)]
-        gap = 1.0 if limits.whole else 0.0
-        ends = list(zip(limits.low.tolist(), limits.high.tolist(), strict=True))
+        own = [self.sums[number] for number in numbers]
+        table = [[list[_Box]() for _ in self.final] for _ in range(most + 1)]
+        gaps = tuple(1.0 if limits.whole else 0.0 for limits in own)
+        nothing = _Box(
+            tuple(0.0 if np.isfinite(limits.at_most) else -np.inf for limits in own),
+            tuple(0.0 if np.isfinite(limits.at_least) else np.inf for limits in own),
+        )
+        adds = [
+            _Box(*(tuple(float(ends[k]) for ends in side) for side in sides))
+            for sides in (([limits.low for limits in own], [limits.high for limits in own]),)
+            for k in range(len(self.library))
+        ]
         following = self.following.tolist()
         for count in reversed(range(most + 1)):
             for state, final in enumerate(self.final.tolist()):
-                found = [(0.0, 0.0)] if final and count >= least else []
-                for after, (low, high) in zip(following[state], ends, strict=True):
-                    if after >= 0 and count < most and low <= high:
-                        found += [(low + a, high + b) for a, b in table[count + 1][after]]
-                table[count][state] = _merged(found, gap)
-        width = max(1, *(len(own) for row in table for own in row))
-        shape = most + 1, len(self.final), width
+                found = [nothing] if final and count >= least else []
+                for after, add in zip(following[state], adds, strict=True):
+                    if after >= 0 and count < most and all(map(le, *add)):
+                        found += [_Box(*map(_added, add, box)) for box in table[count + 1][after]]
+                table[count][state] = _merged(found, gaps)
+        width = max(1, *(len(boxes) for row in table for boxes in row))
+        shape = len(own), most + 1, len(self.final), width
         tables = np.full(shape, np.inf), np.full(shape, -np.inf)
         for count, row in enumerate(table):
-            for state, own in enumerate(row):
-                for at, pair in enumerate(own):
-                    tables[0][count, state, at], tables[1][count, state, at] = pair
-        return tables
+            for state, boxes in enumerate(row):
+                for at, box in enumerate(boxes):
+                    for ends, side in zip(tables, box, strict=True):
+                        ends[:, count, state, at] = side
+        return _SumTable(numbers, *tables)
 
     def _sums(self, adds: Floats, best: Callable[..., Any], nothing: float) -> Floats:
         least, most = self.lengths
@@ -341,6 +370,36 @@ class LookAhead:
                 ends = np.where(self.final, 0.0, nothing)
                 table[count] = best(np.stack((table[count], ends)), axis=0)
         return table
+
+
+@dataclass(frozen=True)
+class _SumTable:
+    """What completions add to R sums in each of at most M ways, boxes that hold at once for all of them.
+
+    Attributes:
+        sums: int, which sums these are.
+        least, most: float[R, T + 1, S, M], by the tokens there are and their state.
+    """
+
+    sums: tuple[int, ...]
+    least: Floats
+    most: Floats
+
+
+class _Box(NamedTuple):
+    """Numbers between two ends, for each of R sums."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def hull(self, other: _Box) -> _Box:
+        """The smallest box round both."""
+        return _Box(tuple(map(min, self.low, other.low)), tuple(map(max, self.high, other.high)))
+
+    def distance(self, other: _Box) -> float:
+        """How much lies between both, added over the sums."""
+        ends = zip(self.low, other.low, self.high, other.high, strict=True)
+        return sum(max(0.0, max(low, low2) - min(high, high2)) for low, low2, high, high2 in ends)
 
 
 @dataclass(frozen=True)
@@ -455,15 +514,43 @@ def _walk(prefix: Prefix, following: Ints) -> Ints:
     return states
 
 
-def _merged(intervals: list[tuple[float, float]], gap: float) -> list[tuple[float, float]]:
-    """Disjoint intervals in order; those that lie nearest are joined where there are too many."""
-    found: list[tuple[float, float]] = []
-    for low, high in sorted(intervals):
-        if found and low <= found[-1][1] + gap * (1 + 1e-9):
-            found[-1] = found[-1][0], max(found[-1][1], high)
-        else:
-            found.append((low, high))
-    while len(found) > _MOST_INTERVALS:
-        at = min(range(1, len(found)), key=lambda at: found[at][0] - found[at - 1][1])
-        found[at - 1 : at + 1] = [(found[at - 1][0], found[at][1])]
+def _added(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(a + b for a, b in zip(one, other, strict=True))
+
+
+def _merged(boxes: Iterable[_Box], gaps: tuple[float, ...]) -> list[_Box]:
+    """The same numbers in fewer boxes: those that meet in one sum and are alike in all others are joined, and
+    those that lie within others go; integers meet across a gap of 1. Where there are still too many, neighbours
+    that lie near each other are joined, with what lies between them."""
+    found = sorted(set(boxes))
+    for at, gap in enumerate(gaps):
+        found.sort(key=lambda box: (_but(box.low, at), _but(box.high, at), box.low[at]))
+        joined = found[:1]
+        for box in found[1:]:
+            last = joined[-1]
+            alike = _but(last.low, at) == _but(box.low, at) and _but(last.high, at) == _but(box.high, at)
+            if alike and box.low[at] <= last.high[at] + gap * (1 + 1e-9):
+                joined[-1] = last.hull(box)
+            else:
+                joined.append(box)
+        found = joined
+    if len(gaps) > 1:
+        low, high = (np.array([box[side] for box in found]).reshape(-1, len(gaps)) for side in (0, 1))
+        within = ((low[:, None] >= low) & (high[:, None] <= high)).all(axis=-1)
+        found = [box for box, own in zip(found, within.sum(axis=1).tolist(), strict=True) if own == 1]
+    found.sort()
+    if (many := len(found) - _MOST_INTERVALS) > 0:
+        order = sorted(range(1, len(found)), key=lambda at: found[at - 1].distance(found[at]))
+        near, joined = set(order[:many]), list[_Box]()
+        for at, box in enumerate(found):
+            if at in near:
+                joined[-1] = joined[-1].hull(box)
+            else:
+                joined.append(box)
+        found = joined
     return found
+
+
+def _but(ends: tuple[float, ...], at: int) -> tuple[float, ...]:
+    """All but one."""
+    return ends[:at] + ends[at + 1 :]

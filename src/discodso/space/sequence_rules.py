@@ -172,9 +172,9 @@ class AnyOrder(_OneByOne, sees_values=False):
 class Sum(_LooksAhead):
     """The sum of a value over the whole design lies between two limits: `Sum("thickness", at_most=800)`.
 
-    For sequences. Values are bounded so that what must still come has room; limits on the same sum are joined.
-    With both limits a value may run into a gap between sums that can be reached, and so may sums over different
-    values or tokens that need each other's room: such designs are drawn again.
+    For sequences. Values are bounded so that what must still come has room; limits on the same sum are joined, and
+    those on several sums are looked at together unless there are too many states. With both limits a value may run
+    into a gap between sums that can be reached, and so may two values of one token: such designs are drawn again.
 
     Args:
         value: its name; "value" for numbers that have none.
