@@ -248,7 +248,7 @@ class LookAhead:
             allowed &= self._fitting(table, prefix, after)[0].any(axis=-1)
         return ~allowed
 
-    def _fitting(self, table: _SumTable, prefix: Prefix, after: Ints) -> tuple[Bools, Floats, Floats]:
+    def _fitting(self, table: _Completions, prefix: Prefix, after: Ints) -> tuple[Bools, Floats, Floats]:
         """bool[B, K, M], whether a token can add what each way of completing it leaves to it, and between which
         numbers float[R, B, K, M] it must add."""
         low, high = (np.array(ends) for ends in zip(*self._rooms(table, prefix, after), strict=True))
@@ -284,7 +284,7 @@ class LookAhead:
         higher = np.maximum(low[:, tokens, slots], least - rounding)
         low[:, tokens, slots] = np.minimum(higher, limits.high[tokens] - rounding)
 
-    def _rooms(self, table: _SumTable, prefix: Prefix, after: Ints) -> Iterator[tuple[Floats, Floats]]:
+    def _rooms(self, table: _Completions, prefix: Prefix, after: Ints) -> Iterator[tuple[Floats, Floats]]:
         """For each sum float[B, K, M] twice: between which numbers the next token must add, for each of the M ways
         in which completions add. Values that are left open, NaN, may be any."""
         count, (_, longest) = prefix.position, self.lengths
@@ -309,7 +309,7 @@ class LookAhead:
                 )
 
     @cached_property
-    def _sum_tables(self) -> list[_SumTable]:
+    def _sum_tables(self) -> list[_Completions]:
         """Of each sum, and of all together where there are several and that does not take too many steps."""
         found = []
         steps = self.following.size * self.lengths[1]
@@ -318,12 +318,12 @@ class LookAhead:
                 found.append(self._boxes((number,)))
             else:
                 ends = self._sums(own.low, np.min, np.inf), self._sums(own.high, np.max, -np.inf)
-                found.append(_SumTable((number,), ends[0][None, ..., None], ends[1][None, ..., None]))
+                found.append(_Completions((number,), ends[0][None, ..., None], ends[1][None, ..., None]))
         if len(self.sums) > 1 and steps <= _MOST_STEPS // _TOGETHER:
             found.append(self._boxes(tuple(range(len(self.sums)))))
         return found
 
-    def _boxes(self, numbers: tuple[int, ...]) -> _SumTable:
+    def _boxes(self, numbers: tuple[int, ...]) -> _Completions:
         """What completions add to some sums, as boxes: exact for real numbers, or for integers, that no two sums
         share. An end that no limit looks at is infinite, so that most boxes lie within others."""
         least, most = self.lengths
@@ -355,7 +355,7 @@ class LookAhead:
                 for at, box in enumerate(boxes):
                     for ends, side in zip(tables, box, strict=True):
                         ends[:, count, state, at] = side
-        return _SumTable(numbers, *tables)
+        return _Completions(numbers, *tables)
 
     def _sums(self, adds: Floats, best: Callable[..., Any], nothing: float) -> Floats:
         least, most = self.lengths
@@ -373,7 +373,7 @@ class LookAhead:
 
 
 @dataclass(frozen=True)
-class _SumTable:
+class _Completions:
     """What completions add to R sums in each of at most M ways, boxes that hold at once for all of them.
 
     Attributes:
