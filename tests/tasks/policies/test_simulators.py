@@ -19,16 +19,21 @@ from trees import decision, naive_action, plain_return, random_tree, sensible_tr
 from discodso.tasks.policies import _simulators, simulators
 from discodso.tasks.policies._simulators import Maths
 from discodso.tasks.policies.columns import walk
-from discodso.tasks.policies.episodes import node_shares
+from discodso.tasks.policies.environments import describe
+from discodso.tasks.policies.episodes import _count_visits, node_shares
+from discodso.tasks.policies.gymnasium_episodes import plain_episode
+from discodso.tasks.policies.leaves import Leaf
 from discodso.tasks.policies.simulators import KINDS, gymnasium_maths, loop_address, simulator_for
+from discodso.tasks.policies.splits import Oblique
 from discodso.tasks.policies.tree import Environment, Forest
+from discodso.tasks.policies.tree_policy import TreePolicy
 
-IDS = tuple(KINDS)
 RANGES = {
     "CartPole-v1": ([(-2.4, 2.4), (-2.0, 2.0), (-0.2, 0.2), (-2.0, 2.0)], range(2)),
     "MountainCar-v0": ([(-1.2, 0.6), (-0.07, 0.07)], range(3)),
     "Acrobot-v1": ([(-1.0, 1.0)] * 4 + [(-8.0, 8.0), (-15.0, 15.0)], range(3)),
 }
+IDS, NUMBERS = tuple(RANGES), tuple(name for name in KINDS if name not in RANGES)
 ENTRY = {name: entry for name, (_, entry) in KINDS.items()}
 
 
@@ -102,6 +107,56 @@ def test_returns_are_those_of_gymnasium(environment, distinct):
     assert np.array_equal(compiled_returns(environment, trees, seeds), expected)
 
 
+def sums_near_good_ones(environment, count, seed):
+    """Trees of one to three sums, near sensible ones where there are choices; else with linear leaves."""
+    interface = describe(Environment(environment))
+    rng, size = np.random.default_rng(seed), len(interface.feature_names)
+    near = {"CartPole-v1": (0.1, 0.3, 1.0, 0.6), "MountainCar-v0": (0.001, 1.0)}
+    centre = np.array(near.get(environment, [0.0] * (size - 2) + [1.0, 0.4]))
+    numbers = interface.numbers
+
+    def leaf(action):
+        if numbers is None:
+            return Leaf(action)
+        weights = [tuple((n, float(w)) for n, w in enumerate(rng.normal(0, 3, size)) if rng.random() < 0.7)]
+        return Leaf(0, (float(rng.normal()),), tuple(weights) if rng.random() < 0.7 else ())
+
+    def part(depth):
+        if depth == 0:
+            return None
+        weights = centre * rng.normal(1, 0.5, size) + 0.02 * rng.normal(size=size) * centre.max()
+        terms = tuple(enumerate(weights.tolist()))
+        bottom = sorted(interface.action_names)[-1][0] if numbers is None else 0
+        first, last = (bottom, 0) if environment == "Acrobot-v1" else (0, bottom)
+        inner = part(depth - 1) or ((leaf(first), 0),)
+        at = float(rng.normal(0, 0.02))
+        return ((Oblique(terms, at), 1 + len(inner)), *inner, (leaf(last), 0))
+
+    return [TreePolicy(part(int(rng.integers(1, 4))), numbers=numbers) for _ in range(count)]
+
+
+@pytest.mark.parametrize("environment", KINDS)
+def test_sums_and_numbers_return_what_gymnasium_does(environment):
+    """Oblique splits and linear leaves in the compiled loops, against `act` and `step`, seed by seed."""
+    trees, seeds = sums_near_good_ones(environment, 12, seed=1), range(4)
+    env = gymnasium.make(environment, disable_env_checker=True)
+    expected = np.array([[plain_episode(env, policy.columns, seed, 10_000, policy.numbers) for seed in seeds]
+                         for policy in trees])  # fmt: skip
+    assert len(np.unique(expected)) >= 8
+    assert np.array_equal(compiled_returns(environment, trees, seeds), expected)
+    assert np.array_equal(compiled_returns(environment, trees, seeds, threads=3), expected)
+    simulator = simulator_for(Environment(environment))
+    pooled = replace(simulator, pool=simulator.starts(seeds))
+    assert np.array_equal(pooled.returns(Forest.of(trees), np.arange(4), np.arange(4))[0], np.diag(expected))
+    for policy in trees[:3]:
+        visits = np.zeros(len(policy), np.int64)
+        _count_visits(policy, Environment(environment), np.array(seeds), visits)
+        leaves = [place for place, (node, _) in enumerate(policy.nodes) if isinstance(node, Leaf)]
+        assert np.array_equal(
+            node_shares(policy, environment, seeds)[leaves], (visits / visits.sum())[leaves]
+        )
+
+
 def _gymnasium_part(job):
     return gymnasium_returns(*job)
 
@@ -126,24 +181,44 @@ def bits(array):
 
 
 def trajectory(environment, actions, seed):
-    """States, observations and ends by Gymnasium, past every end, and the same by the simulator."""
+    """States, observations, rewards and ends by Gymnasium, past every end, and the same by the simulator."""
     env = gymnasium.make(environment).unwrapped
     env.reset(seed=seed)
     theirs = []
     for action in actions.tolist():
+        given = np.array([action], np.float32) if environment in NUMBERS else action
         with warnings.catch_warnings():  # CartPole says once that it is over
             warnings.simplefilter("ignore")
-            observation, _, over, _, _ = env.step(action)
-        theirs.append((np.array(env.state, np.float64), observation.astype(np.float64), over))
+            observation, reward, over, _, _ = env.step(given)
+        theirs.append((np.array(env.state, np.float64), observation.astype(np.float64), reward, over))
     env.close()
     simulator = simulator_for(Environment(environment))
     starts = simulator.starts([seed])
     state, seen, ours = starts.states[0], starts.observations[0], []
-    for action in actions.tolist():
-        used = np.ones(len(seen), np.int64)
-        over = _simulators.step(simulator.kind, state, seen, action, used, gymnasium_maths())
-        ours.append((state.copy(), seen.copy(), over))
+    for at, action in enumerate(actions.tolist()):
+        given = float(np.float32(action)), at == 0, np.ones(len(seen), np.int64), gymnasium_maths()
+        found = _simulators.step(simulator.kind, state, seen, *given)
+        ours.append((state.copy(), seen.copy(), *found))
     return tuple([np.array(column) for column in zip(*rows, strict=True)] for rows in (theirs, ours))
+
+
+@pytest.mark.parametrize("environment", NUMBERS)
+@pytest.mark.parametrize("hold", [1, 40])
+def test_long_trajectories_of_numbers_have_the_same_bits(environment, hold):
+    """Bounds among the actions; the pendulum turns round many times, the car stands at both ends of its range."""
+    rng, high = np.random.default_rng(hold), gymnasium.make(environment).action_space.high[0]
+    for seed in range(4):
+        actions = rng.choice([-1.0, 1.0, *rng.uniform(-1, 1, 4)], 3000).repeat(hold)[:3000] * high
+        theirs, ours = trajectory(environment, actions, seed)
+        for expected, found in zip(theirs, ours, strict=True):
+            assert np.array_equal(bits(found), bits(expected))
+    # Acting along with the velocity takes them to their limits.
+    actions = np.where(np.arange(6000) % 120 < 60, high, -high)
+    theirs, ours = trajectory(environment, actions, 9)
+    for expected, found in zip(theirs, ours, strict=True):
+        assert np.array_equal(bits(found), bits(expected))
+    x = ours[0][:, 0]
+    assert np.ptp(x) > 1.7
 
 
 @pytest.mark.parametrize("environment", IDS)
@@ -155,12 +230,12 @@ def test_long_trajectories_have_the_same_bits(environment, hold):
     for seed in range(8 if environment == "CartPole-v1" else 2):
         actions = np.repeat(rng.integers(0, len(RANGES[environment][1]), length), hold)[:length]
         theirs, ours = trajectory(environment, actions, seed)
-        for expected, found in zip(theirs, ours, strict=True):
-            assert np.array_equal(bits(found), bits(expected))
+        for place in (0, 1, 3):  # rewards beyond an end are nobody's
+            assert np.array_equal(bits(ours[place]), bits(theirs[place]))
         assert len(np.unique(ours[0][:, 0])) > length // 20  # it did move
 
 
-@pytest.mark.parametrize("environment", IDS)
+@pytest.mark.parametrize("environment", KINDS)
 def test_episodes_start_where_gymnasium_resets_to(environment):
     simulator = simulator_for(Environment(environment))
     seeds = [0, 1, 12345, 2**31, 2**40]
@@ -333,7 +408,7 @@ def test_another_step_limit_of_the_registry_is_kept(monkeypatch):
     assert balancing.evaluate("CartPole-v1", range(3)).tolist() == [37.0] * 3
 
 
-@pytest.mark.parametrize("environment", IDS)
+@pytest.mark.parametrize("environment", KINDS)
 def test_a_simulator_that_differs_by_one_bit_is_not_used(environment, monkeypatch):
     right, steps = _simulators.step, itertools.count()
 

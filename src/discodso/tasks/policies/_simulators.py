@@ -1,8 +1,9 @@
-"""CartPole, MountainCar and Acrobot compiled, with the tree inside the loop.
+"""CartPole, MountainCar, Acrobot, Pendulum and MountainCarContinuous compiled, with the tree inside the loop.
 
-The arithmetic follows Gymnasium's operation by operation, so that every state has the same bits. Two things need
-care for that. NumPy may compute sine and cosine by routines of its own (it does on machines with AVX-512). And
-Gymnasium squares velocities of Acrobot by `**`, which is the C library's pow and not always x * x.
+The arithmetic follows Gymnasium's operation by operation, so that every state has the same bits. Three things need
+care for that. NumPy may compute sine and cosine by routines of its own (it does on machines with AVX-512).
+Gymnasium squares velocities by `**`, which is the C library's pow and not always x * x. And an action that is a
+number is a float32, which makes a float32 of its product with Python's floats, but not of sums with float64s.
 
 Shapes: N nodes of all trees together, tree m has the nodes offset[m] to offset[m + 1]; S starts; E episodes.
 """
@@ -19,7 +20,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from discodso.base.arrays import Floats, Ints
-from discodso.tasks.policies.columns import Columns, mark_used, walk
+from discodso.tasks.policies.columns import Columns, fill_action, mark_used, walk
 
 _compiled = njit(cache=True, nogil=True)
 
@@ -76,6 +77,7 @@ def _fused_multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 # The C library's pow as a function. math.pow is an intrinsic that the compiler may call ahead of a condition.
 _pow = types.ExternalFunction("pow", types.float64(types.float64, types.float64))
+_powf: Any = types.ExternalFunction("powf", types.float32(types.float32, types.float32))
 
 
 @_compiled
@@ -195,17 +197,64 @@ def _acrobot_step(s: Floats, x: Floats, action: int, seen: Ints, maths: Maths) -
 
 
 @_compiled
-def step(kind: int, s: Floats, x: Floats, action: int, seen: Ints, maths: Maths) -> bool:
-    """One step: state s float[4 or 2] and observation x float[n] in place; whether it is over.
+def _pendulum_step(s: Floats, x: Floats, torque: float, seen: Ints, maths: Maths) -> float:
+    """Its reward; it never ends."""
+    u, dt = np.float32(torque), 0.05
+    angle = (s[0] + math.pi) % (2 * math.pi) - math.pi
+    cost = power_of_two(angle, maths.two) + 0.1 * power_of_two(s[1], maths.two)
+    cost = cost + np.float32(0.001) * _powf(u, np.float32(maths.two))
+    velocity = s[1] + (15.0 * sine(s[0], maths.sin) + np.float32(3.0) * u) * dt
+    velocity = min(max(velocity, -8.0), 8.0)
+    s[0], s[1] = s[0] + velocity * dt, velocity
+    if seen[0]:
+        x[0] = np.float32(cosine(s[0], maths.cos))
+    if seen[1]:
+        x[1] = np.float32(sine(s[0], maths.sin))
+    x[2] = np.float32(velocity)
+    return -cost
 
-    kind: 0 CartPole, 1 MountainCar, 2 Acrobot. seen: int[n], 0 for features that nobody looks at; those that take
-    long may be left as they are.
+
+@_compiled
+def _continuous_car_step(s: Floats, x: Floats, force: float, first: bool, maths: Maths) -> tuple[float, bool]:
+    """Its reward, and whether it is over. The state is of float64s before the first step, then of float32s."""
+    push = np.float32(force) * np.float32(0.0015)
+    reward = -(power_of_two(np.float64(np.float32(force)), maths.two) * 0.1)
+    if first:  # it begins far from all limits
+        exact = s[1] + (push - np.float32(0.0025 * math.cos(3 * s[0])))
+        velocity, position = np.float32(exact), np.float32(s[0] + exact)
+    else:
+        slope = np.float32(0.0025 * math.cos(np.float64(np.float32(3.0) * np.float32(s[0]))))
+        velocity = np.float32(s[1]) + (push - slope)
+        velocity = min(max(velocity, np.float32(-0.07)), np.float32(0.07))
+        position = np.float32(s[0]) + velocity
+        position = min(max(position, np.float32(-1.2)), np.float32(0.6))
+        if position == np.float32(-1.2) and velocity < 0:
+            velocity = np.float32(0.0)
+    s[0], s[1] = position, velocity
+    x[0], x[1] = position, velocity
+    over = bool(position >= np.float32(0.45)) and bool(velocity >= 0)
+    return (100.0 + reward if over else reward), over
+
+
+@_compiled
+def step(
+    kind: int, s: Floats, x: Floats, action: float, first: bool, seen: Ints, maths: Maths
+) -> tuple[float, bool]:
+    """One step: state s float[4 or 2] and observation x float[n] in place; the reward, and whether it is over.
+
+    kind: 0 CartPole, 1 MountainCar, 2 Acrobot, 3 Pendulum, 4 MountainCarContinuous; for the last two the action is
+    a number. seen: int[n], 0 for features that nobody looks at; those that take long may be left as they are.
     """
     if kind == 0:
-        return _cartpole_step(s, x, action, maths)
+        return 1.0, _cartpole_step(s, x, int(action), maths)
     if kind == 1:
-        return _mountain_car_step(s, x, action)
-    return _acrobot_step(s, x, action, seen, maths)
+        return -1.0, _mountain_car_step(s, x, int(action))
+    if kind == 2:
+        over = _acrobot_step(s, x, int(action), seen, maths)
+        return (0.0 if over else -1.0), over
+    if kind == 3:
+        return _pendulum_step(s, x, action, seen, maths), False
+    return _continuous_car_step(s, x, action, first, maths)
 
 
 # ------------------------------------------------------------------------------------- whole episodes
@@ -257,6 +306,52 @@ def run_episodes(
             else:
                 over = _acrobot_step(s, x, action, seen, maths)
                 total -= 0.0 if over else 1.0
+            if over:
+                break
+        returns[e] = total
+
+
+@_compiled
+def run_number_episodes(
+    kind: int,
+    columns: Columns,
+    offset: Ints,
+    states: Floats,
+    observations: Floats,
+    tree: Ints,
+    start: Ints,
+    max_steps: int,
+    maths: Maths,
+    visits: Ints,
+    returns: Floats,
+) -> None:
+    """As `run_episodes`, where an action is a number: Pendulum and MountainCarContinuous."""
+    s = np.empty(states.shape[1])
+    x = np.empty(observations.shape[1])
+    seen = np.zeros(observations.shape[1], np.int64)
+    action = np.empty(1)
+    high = np.full(1, 2.0 if kind == 3 else 1.0)
+    low = -high
+    last = -1
+    for e in range(tree.shape[0]):
+        root = offset[tree[e]]
+        if tree[e] != last:
+            last = tree[e]
+            seen[:] = 0
+            mark_used(columns, root, offset[last + 1], seen)
+        s[:] = states[start[e]]
+        x[:] = observations[start[e]]
+        total, over = 0.0, False
+        for at in range(max_steps):
+            leaf = walk(columns, root, x)
+            if visits.shape[0] > 0:
+                visits[leaf] += 1
+            fill_action(columns, leaf, x, low, high, action)
+            if kind == 3:
+                reward = _pendulum_step(s, x, action[0], seen, maths)
+            else:
+                reward, over = _continuous_car_step(s, x, action[0], at == 0, maths)
+            total += reward
             if over:
                 break
         returns[e] = total

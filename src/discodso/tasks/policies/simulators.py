@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -30,6 +30,11 @@ KINDS = {
     "CartPole-v1": (0, "gymnasium.envs.classic_control.cartpole:CartPoleEnv"),
     "MountainCar-v0": (1, "gymnasium.envs.classic_control.mountain_car:MountainCarEnv"),
     "Acrobot-v1": (2, "gymnasium.envs.classic_control.acrobot:AcrobotEnv"),
+    "Pendulum-v1": (3, "gymnasium.envs.classic_control.pendulum:PendulumEnv"),
+    "MountainCarContinuous-v0": (
+        4,
+        "gymnasium.envs.classic_control.continuous_mountain_car:Continuous_MountainCarEnv",
+    ),
 }
 _CHECKED_STEPS = 1000
 
@@ -72,11 +77,10 @@ class Simulator:
         starts, start = self._starts_of(seeds)
         given = self.kind, forest.columns, forest.offset, starts.states, starts.observations
         maths = gymnasium_maths()
+        episodes = _simulators.run_number_episodes if self.kind >= 3 else _simulators.run_episodes
 
         def run(part: slice) -> None:
-            _simulators.run_episodes(
-                *given, tree[part], start[part], self.max_steps, maths, counts, returns[part]
-            )
+            episodes(*given, tree[part], start[part], self.max_steps, maths, counts, returns[part])
 
         if self.threads == 1 or len(tree) < 2 * self.threads:
             run(slice(0, len(tree)))
@@ -117,20 +121,27 @@ def simulator_for(environment: Environment) -> Simulator | None:
 
 
 def _is_exact(simulator: Simulator) -> bool:
-    """Whether states and observations of a long trajectory equal Gymnasium's, to the last bit."""
+    """Whether states, observations and rewards of a long trajectory equal Gymnasium's, to the last bit."""
     rng = np.random.default_rng(0)
     env = gymnasium.make(simulator.environment.id).unwrapped
-    actions = rng.integers(0, int(env.action_space.n), _CHECKED_STEPS)  # type: ignore[attr-defined]
+    acts: Any = env.action_space
+    if isinstance(acts, gymnasium.spaces.Box):
+        actions = rng.choice([-1.0, 0.0, 1.0, *rng.uniform(-1.0, 1.0, 6)], _CHECKED_STEPS) * acts.high[0]
+        actions = actions.astype(np.float32).astype(np.float64)
+    else:
+        actions = rng.integers(0, int(acts.n), _CHECKED_STEPS)
     actions = np.repeat(actions, rng.integers(1, 12, _CHECKED_STEPS))[:_CHECKED_STEPS]  # swings, not a tremor
     maths, over, seed = gymnasium_maths(), True, 0
-    for action in actions.tolist():
-        if over:
+    for at, action in enumerate(actions.tolist()):
+        if first := over or at % 200 == 0:
             x = env.reset(seed=seed)[0].astype(np.float64)
             s, seed = np.array(env.state, np.float64), seed + 1  # type: ignore[attr-defined]
-        observation, _, over, _, _ = env.step(action)
-        ended = _simulators.step(simulator.kind, s, x, action, np.ones(len(x), np.int64), maths)
+        given = np.array([action], np.float32) if isinstance(acts, gymnasium.spaces.Box) else action
+        observation, reward, over, _, _ = env.step(given)
+        seen = np.ones(len(x), np.int64)
+        found = _simulators.step(simulator.kind, s, x, float(action), first, seen, maths)
         same = np.array_equal(s, env.state) and np.array_equal(x, observation)  # type: ignore[attr-defined]
-        if not same or ended != over:
+        if not same or found != (reward, over):
             return False
     env.close()
     return True
