@@ -7,14 +7,18 @@ import itertools
 import pytest
 
 from discodso import (
+    ChildTypes,
     Choice,
     Constraint,
     DeadEndError,
     DeclarationError,
     EndsWith,
     FixedSequence,
+    Follows,
     ForbiddenChild,
     Integer,
+    LeadsTo,
+    Needs,
     OpenSequence,
     Real,
     Repeat,
@@ -99,6 +103,30 @@ def test_a_description_names_everything():
         assert words in text
     assert text._repr_html_().startswith("<pre>")
     assert "with 2 children" in Space([Token("f", 2), Token("x")], Tree()).describe(0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "rules", "never"),
+    [
+        (OpenSequence(1, 4), [Needs("a", "a")], ("a",)),
+        (OpenSequence(1, 4), [Follows("a", "b"), Repeat("b", at_most=0)], ("a", "b")),
+        (FixedSequence(3), [LeadsTo("a", ("b", "c")), EndsWith("b"), Sum("x", at_most=0.5)], ("c",)),
+        (OpenSequence(1, 4), [Follows("a", "b")], ()),
+        (OpenSequence(1, 4), [], ()),
+    ],
+)
+def test_tokens_that_no_design_can_have_are_named(shape, rules, never):
+    space = Space([Token("a"), Token("b"), Token("c", x=Real(1, 2))], shape, rules)
+    assert space.never_used == never
+    assert (f"no design can have: {', '.join(never)}" in space.describe(0)) == bool(never)
+    assert set(never) == {"a", "b", "c"} - {name for skeleton in space.enumerate() for name in skeleton}
+
+
+def test_tokens_of_trees_that_no_design_can_have_are_named():
+    tokens = [Token("f", 2), Token("g", 1), Token("x"), Token("y")]
+    rules = [ChildTypes("f", 0, {"g"}), ForbiddenChild("f", "g")]
+    assert Space(tokens, Tree(1, 7), rules).never_used == ("f",)
+    assert Space(tokens, Tree(1, 7), rules[:1]).never_used == ()
 
 
 def test_skeletons_of_sums_have_room_for_some_values():

@@ -43,6 +43,8 @@ MISTAKES = {
     "options in a range": (lambda: Choice(range(3)), "one by one"),
     "a range to nowhere": (lambda: Real(math.nan, 1), r"must be a pair (low, high) of numbers, got (nan, 1"),
     "a value without a name": (lambda: Token("t", Real(0, 1)), "give values by name: Token('t', x=Real("),
+    "a range without a name": (lambda: Token("t", (0, 1)), "by name: Token('t', range=(0, 1))"),
+    "values in a dictionary": (lambda: Token("t", {"C": Real(0, 1)}), "by name: Token('t', **{'C': Real("),
     "a rule about a token itself": (lambda: Follows(SVC, "plain"), "takes names of tokens"),
     "a function as a rule": (
         lambda: Space([SVC], FixedSequence(1), [lambda design: True]),

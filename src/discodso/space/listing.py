@@ -145,6 +145,8 @@ def describe(space: RuledSpace, examples: Sequence[str] = ()) -> Description:
     rules = [rule.name for rule in (*space.constraints, *space.priors)]
     rules += [] if type(space.bounds).__name__ == "FixedRanges" else [space.bounds.name]
     lines += ["", "rules", *(f"  {name}" for name in rules)] if rules else []
+    if space.never_used:
+        lines += ["", f"no design can have: {', '.join(space.never_used)}"]
     if left_out := [f"  {rule.name}" for rule in space.left_out]:
         lines += ["", "too many to look ahead with the others: designs may be drawn again", *left_out]
     if examples:

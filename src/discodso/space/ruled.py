@@ -15,7 +15,7 @@ from discodso.base.arrays import Bools, Floats, Ints
 from discodso.base.checks import require
 from discodso.base.errors import DeadEndError, DeclarationError
 from discodso.space.bounds import Bounds, FixedRanges, static_interval
-from discodso.space.constraints import Constraint, Length, Prior, Rule, Where
+from discodso.space.constraints import Constraint, Length, Prior, Repeat, Rule, Where
 from discodso.space.look_ahead import LookAhead
 from discodso.space.prefix import Prefix
 from discodso.space.sequence_rules import Sum, is_known, look_ahead_of
@@ -160,6 +160,16 @@ class RuledSpace:
         if not self._foresight[1]:
             return ()
         return tuple(rule for rule in self._stepwise if type(rule).__module__.startswith("discodso.space."))
+
+    @cached_property
+    def never_used(self) -> tuple[str, ...]:
+        """Tokens that no design can have, as far as the rules that look ahead together tell."""
+        names = [name for k, name in enumerate(self.library.names) if k != self.library.end]
+        states = 1 if self._look_ahead is None else self._look_ahead.states
+        if not self.constraints or states * len(names) > _EXPLAINED:
+            return ()
+        rules = (*self.constraints, self.bounds)
+        return tuple(name for name in names if self._contradict([Repeat(name, at_least=1), *rules]))
 
     @cached_property
     def _stepwise(self) -> tuple[Constraint, ...]:

@@ -63,6 +63,9 @@ class Token:
         of_token = f"token {name!r}: "
         if isinstance(arity, (Real, Integer, Choice)):
             raise DeclarationError(f"{of_token}give values by name: Token({name!r}, x={arity!r:.80})")
+        if isinstance(arity, (tuple, list, dict)):
+            how = f"**{arity!r:.80}" if isinstance(arity, dict) else f"range={arity!r:.80}"
+            raise DeclarationError(f"{of_token}give ranges and values by name: Token({name!r}, {how})")
         require_integer(of_token + "arity", arity, 0)
         require_one_of(of_token + "scale", scale, ("linear", "log"))
         require_number(of_token + "complexity", complexity)
