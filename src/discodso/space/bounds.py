@@ -57,10 +57,10 @@ class DecisionTreeBounds(Bounds):
     decision trees").
 
     A token of arity 2 with one number is a decision "x < beta": below its left child x stays under beta, below
-    its right child above it. Thresholds keep a distance h from those of the ancestors, and a feature whose interval
-    has become narrower than h is not split again; integers stand for "x < beta + 1/2" and keep a distance of 1.
-    Leaves may carry any values, and so may tokens of arity 2 with several values: these are other decisions, which
-    neither are bounded nor bound.
+    its right child above it. Thresholds keep a distance h from those of the ancestors, and a feature whose
+    interval has become narrower than h is not split again; integers stand for "x < beta + 1/2" and keep a distance
+    of 1. Leaves may carry any values, and so may tokens of arity 2 with several values: these are other decisions,
+    which neither are bounded nor bound.
 
     Args:
         resolution: h, as a share of the declared range if `relative`, else in the units of the value.
