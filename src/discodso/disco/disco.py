@@ -72,6 +72,8 @@ class DisCoSettings:
             `scheduler`.
         restarts: begin anew when stuck.
         proposers: further ones, each a class, or another function of the space, that gives a `Proposer`.
+        focus: a class, or another function of the space, that gives a `Focus`, for values that are drawn without
+            a network and for variations; None for their whole ranges.
     """
 
     batch_size: int = 100
@@ -86,8 +88,9 @@ class DisCoSettings:
     adaptive: bool = False
     restarts: RestartSettings | None = None
     proposers: tuple[Callable[[Space], Any], ...] = ()
+    focus: Callable[[Space], Any] | None = None
 
-    IN_FILES: ClassVar[Mapping[str, Any]] = {"proposers": None}
+    IN_FILES: ClassVar[Mapping[str, Any]] = {"proposers": None, "focus": None}
 
     def __post_init__(self) -> None:
         settle_integers(self, {"batch_size": 1})
@@ -108,7 +111,10 @@ class DisCoSettings:
         require("refinement.share", shares, shares <= 0.9, "at most 0.9 together with that of variation")
         good = isinstance(self.proposers, tuple) and all(map(callable, self.proposers))
         require("proposers", self.proposers, good, "a tuple of classes or functions")
-        for name in ("variation", "refinement", "proposers"):
+        require(
+            "focus", self.focus, self.focus is None or callable(self.focus), "a class or function, or None"
+        )
+        for name in ("variation", "refinement", "proposers", "focus"):
             if getattr(self, name) and self.archive is None:
                 raise DeclarationError(f"{name} needs an archive; set archive, for example ArchiveSettings()")
         require_number("spread", self.spread, least=0)
@@ -325,11 +331,12 @@ class _Start:
 
             self.learner = Learner(space, settings.learner, settings.network, np.random.default_rng(weights))
         self.screen = None if settings.screen is None else Screen(space, settings.screen)
-        self._uniform = UniformStepper(space, even_lengths=True, spread=settings.spread)
+        self.focus = None if settings.focus is None else settings.focus(space)
+        self._uniform = UniformStepper(space, even_lengths=True, spread=settings.spread, focus=self.focus)
         self.archive = None if settings.archive is None else Archive.begin(space, settings.archive)
         built: list[Any] = []
         if settings.variation is not None:
-            built.append(Variation(space, settings.variation))
+            built.append(Variation(space, settings.variation, self.focus))
         if settings.refinement is not None:
             built.append(Refinement(space, settings.refinement))
         built += [make(space) for make in settings.proposers]
@@ -438,7 +445,8 @@ class _Start:
             for source, proposer in enumerate(self._proposers, start=1):
                 proposer.learn(told.select(sources == source), self.archive)
         learned = Metrics() if self.learner is None else self.learner.learn(told)
-        metrics = replace(learned, redrawn=self.redrawn.take())
+        cost = 0.0 if self.focus is None or self.archive is None else self.focus.learn(self.archive)
+        metrics = replace(learned, redrawn=self.redrawn.take(), cost=cost)
         return replace(metrics, shares=self.scheduler.named_shares()) if self._proposers else metrics
 
     def state(self) -> State:
@@ -457,6 +465,8 @@ class _Start:
             parts["screen"] = self.screen.state()
         if self.archive is not None:
             parts["archive"] = self.archive.state()
+        if self.focus is not None:
+            parts["focus"] = self.focus.state()
         parts |= {f"proposer {k}": proposer.state() for k, proposer in enumerate(self._proposers)}
         return State.of_parts(parts)
 
@@ -475,6 +485,8 @@ class _Start:
         self.scheduler = self.scheduler.with_dict(state.part("scheduler").data)
         if self.archive is not None:
             self.archive = self.archive.restored(self._space, state.part("archive"))
+        if self.focus is not None:
+            self.focus.restore(state.part("focus"))
         for k, proposer in enumerate(self._proposers):
             proposer.restore(state.part(f"proposer {k}"))
         restore_generator(self._rng, state.part("random").data)

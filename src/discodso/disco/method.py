@@ -27,6 +27,7 @@ class Metrics:
         shares: in the next batch, by who proposes: "policy", "variation" and "refinement".
         restarted: whether the method begins anew after it.
         redrawn: designs that were drawn again since the last one, since they met a dead end or no condition.
+        cost: of what it looked at beside the rewards, in the unit of the task.
     """
 
     quantile: float | None = None
@@ -36,6 +37,7 @@ class Metrics:
     shares: Mapping[str, float] | None = None
     restarted: bool = False
     redrawn: int | None = None
+    cost: float = 0.0
 
 
 class Method(Protocol):

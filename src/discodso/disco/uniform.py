@@ -6,6 +6,7 @@ import numpy as np
 
 from discodso.base.arrays import Floats, Ints
 from discodso.disco.emission import Asked, Emission, Places
+from discodso.disco.focus import Focus
 from discodso.disco.truncated import draw_truncated
 from discodso.space.prefix import Prefix
 from discodso.space.ruled import Options
@@ -22,9 +23,13 @@ class UniformStepper:
             all tokens are, the end among them, so that most designs are short.
         spread: if not 0, values of finite ranges are normal instead, with the middle of the range as mean and this
             share of its width as standard deviation, truncated to the interval.
+        focus: says which part of a range counts as such; None for all of it.
     """
 
-    def __init__(self, space: Space, *, even_lengths: bool = False, spread: float = 0.0) -> None:
+    def __init__(
+        self, space: Space, *, even_lengths: bool = False, spread: float = 0.0, focus: Focus | None = None
+    ) -> None:
+        self._focus = focus
         self.tokens = len(space.library)
         self._options = space.library.options
         self._end = space.library.end if even_lengths else None
@@ -49,7 +54,17 @@ class UniformStepper:
         if self._spread:
             finite = self._finite[at.tokens, at.slot]
             mean, scale = np.where(finite, 0.5, 0.0), np.where(finite, self._spread, 1.0)
+            if self._focus is not None:
+                begin, end = (own[at.tokens, at.slot] for own in self._focus.reach())
+                mean, scale = (begin + end) / 2, self._spread * (end - begin)
             return draw_truncated(mean, scale, low, high, uniform)
+        if self._focus is not None:
+            begin, end = (own[at.tokens, at.slot] for own in self._focus.reach())
+            inside = np.maximum(low, begin) < np.minimum(high, end)
+            low, high = (
+                np.where(inside, np.maximum(low, begin), low),
+                np.where(inside, np.minimum(high, end), high),
+            )
         finite = np.isfinite(low) & np.isfinite(high)
         if finite.all():
             return (low + uniform * (high - low)).clip(low, high)

@@ -33,6 +33,7 @@ class Prepared:
             what was found, None if that is the result itself.
         introduction: what to show a person when the search begins, as text and tables of Rich.
         standing: what to show while it runs, the same for a width; None if there is nothing but the counts.
+        focus: of the method, which no settings file can hold; see `DisCoSettings`.
     """
 
     task: Task
@@ -41,6 +42,7 @@ class Prepared:
     finish: Callable[[Result, Path | None], Any] = lambda result, folder: None
     introduction: Callable[[], Sequence[Any]] = lambda: ()
     standing: Callable[[int], Sequence[Any]] | None = None
+    focus: Callable[[Space], Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -291,6 +291,8 @@ class Loop:
             rates = isinstance(self.method, Searching)  # itself, and knows them
             if len(told) and not rates and stop is not StopReason.INTERRUPTED:
                 metrics = self.method.tell(told, rewards, weights)
+                if metrics is not None and metrics.cost:
+                    self.evaluator.counts += Counts(0, metrics.cost)
         finally:
             row = self._row(evaluation, metrics)
             self._write(row)

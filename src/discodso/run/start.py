@@ -213,8 +213,14 @@ def _method(settings: RunSettings, prepared: Prepared) -> MethodSettings:
     if settings.method is not None:
         buildable = callable(getattr(settings.method, "build", None))
         require("method", settings.method, buildable, "the settings of a method, such as DisCoSettings()")
-        return settings.method
+        return _focused(settings.method, prepared)
     if settings.changes and not isinstance(prepared.method, DisCoSettings):
         raise SettingsError("method has settings that the preset of this task does not have; name its kind")
-    made: MethodSettings = changed(prepared.method, settings.changes)
+    return _focused(changed(prepared.method, settings.changes), prepared)
+
+
+def _focused(method: Any, prepared: Prepared) -> MethodSettings:
+    """The method with the focus of the task, if it has none of its own and can have one."""
+    able = isinstance(method, DisCoSettings) and method.archive is not None and method.focus is None
+    made: MethodSettings = replace(method, focus=prepared.focus) if able and prepared.focus else method
     return made

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from discodso.base.arrays import Floats
 from discodso.disco.archive import Archive, Pool
+from discodso.disco.focus import Focus
 from discodso.disco.scripts import FRESH, Entry, Script, Scripts, script_of, spans
 from discodso.disco.settings import VariationSettings
 from discodso.space.design import DesignBatch
@@ -17,6 +19,7 @@ from discodso.space.space import Space
 from discodso.space.state import State
 from discodso.space.values import Choice
 
+Reach = tuple[Floats, Floats]
 _SPREADS = (0.002, 0.3)  # of varied values, in coordinates; even on the logarithm
 _SHARE_OF_VALUES = 0.3  # that one variation changes, if not a single one
 _ANYWHERE = 0.5  # of moves of a single value
@@ -30,8 +33,9 @@ class Variation:
     floor = 0.15
     screened = True
 
-    def __init__(self, space: Space, settings: VariationSettings) -> None:
+    def __init__(self, space: Space, settings: VariationSettings, focus: Focus | None = None) -> None:
         self.share = settings.share
+        self._focus = focus
         self._space = space
         self._single = settings.single
 
@@ -39,7 +43,8 @@ class Variation:
         """As many scripts, None while there are not two designs to vary."""
         if len(archive) < 2:
             return None
-        return vary(self._space, archive.members.designs, count, rng, self._single)
+        reach = None if self._focus is None else self._focus.reach()
+        return vary(self._space, archive.members.designs, count, rng, self._single, reach)
 
     def learn(self, told: Pool, archive: Archive) -> None:
         """Nothing to learn."""
@@ -53,10 +58,18 @@ class Variation:
 
 
 def vary(
-    space: Space, parents: DesignBatch, count: int, rng: np.random.Generator, single: float = 0.0
+    space: Space,
+    parents: DesignBatch,
+    count: int,
+    rng: np.random.Generator,
+    single: float = 0.0,
+    reach: Reach | None = None,
 ) -> Scripts:
-    """Variations of parents, which are given best first; better ones are taken more often. `single` is the share
-    of moves of values that move one only."""
+    """Variations of parents, which are given best first; better ones are taken more often.
+
+    `single` is the share of moves of values that move one only. Values move by steps of the size of their
+    `reach`, low[K, V] and high[K, V] in coordinates, of which the declared range is the default.
+    """
     own = random.Random(int(rng.integers(2**63)))  # many single draws, at a tenth of the time of NumPy's
     scripts = [script_of(parents, row) for row in range(len(parents))]
 
@@ -70,7 +83,17 @@ def vary(
         if operator not in (vary_values, vary_value) and own.random() < _BOTH:
             share = 0.0 if single and own.random() < single else _SHARE_OF_VALUES
             varied[row] = _moved(space, varied[row], own, share) or varied[row]
-    return Scripts.of(space, varied)
+    return Scripts.of(space, varied if reach is None else [_scaled(script, reach) for script in varied])
+
+
+def _scaled(script: Script, reach: Reach) -> Script:
+    """With steps that are shares of the reach of a value."""
+    low, high = reach
+    return [
+        (token, values, tuple(step * (high[token, slot] - low[token, slot]) if step else 0.0
+                              for slot, step in enumerate(steps)))
+        for token, values, steps in script
+    ]  # fmt: skip
 
 
 def _body(space: Space, script: Script) -> int:

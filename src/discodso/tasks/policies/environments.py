@@ -25,6 +25,7 @@ _WIDEST = 1e4  # a declared range wider than this says nothing
 _PROBE_EPISODES = 100
 _PROBE_STEPS = 20_000
 _MOST_NUMBERS = 100
+_ROOM = 10  # times the width of what a feature showed, that thresholds may lie beyond it
 _OUTSIDE = 0.01  # of what features showed, at either end, if all ranges are probed
 
 _LANDER = ("x", "y", "x velocity", "y velocity", "angle", "angular velocity", "left leg", "right leg")
@@ -59,6 +60,9 @@ class Interface:
         None  # what `step` takes where actions are numbers; there are no choices then
     )
     whole: tuple[bool, ...] = ()  # which features are integers
+    hints: tuple[
+        Limits | None, ...
+    ] = ()  # where a search that follows its trees begins; None for fixed ranges
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -176,13 +180,15 @@ def describe(
     ranges: Mapping[str, Sequence[float]] | None = None,
     seed: int = 0,
     probe: bool = False,
+    moving: bool = False,
 ) -> Interface:
     """Features, ranges and actions of an environment.
 
     Ranges that are given, by the name or the number of a feature, go before everything else. Declared bounds are
     used where they are finite and sane, the bounds of LunarLander-v2 for LunarLander; other features get the range
     that they showed in episodes of random actions, which the seed decides. With `probe` all that are not given get
-    where 98 % of what they showed lies: declared bounds may be far wider than what ever happens.
+    where 98 % of what they showed lies: declared bounds may be far wider than what ever happens. With `moving`
+    ranges are as wide as declared, but no wider than some times that, and that is where the search begins.
     """
     with make(environment) as env:
         fit = check_fits(env, environment)
@@ -204,14 +210,20 @@ def describe(
         for n, own in enumerate(fit.features):
             if n in given:
                 sources[n] = "given"
+            elif moving and not own.whole:
+                sources[n] = "visited"
             elif not probe and family.startswith("LunarLander") and size == len(_LANDER_V2):
                 sources[n], found[n] = "LunarLander-v2", _LANDER_V2[n]
             elif not probe and 0 < own.high - own.low <= _WIDEST:
                 sources[n], found[n] = "declared", (own.low, own.high)
             else:
                 sources[n] = "probed"
-        if "probed" in sources:
-            shown = _probed_ranges(env, environment, seed, _OUTSIDE if probe else 0.0)
+        hints: list[Limits | None] = [None] * size
+        if "probed" in sources or "visited" in sources:
+            shown = _probed_ranges(env, environment, seed, _OUTSIDE if probe or moving else 0.0)
+            for n, (source, met) in enumerate(zip(sources, shown, strict=True)):
+                if source == "visited":
+                    found[n], hints[n] = _around(met, fit.features[n])
             found = {**dict(enumerate(shown)), **found}
     if all(limits is None for limits in found.values()):
         raise DeclarationError(
@@ -221,7 +233,17 @@ def describe(
     limits = tuple(found[n] for n in range(size))
     known = tuple(zip(choices, words, strict=True)) if numbers is None else ()
     whole = tuple(own.whole for own in fit.features)
-    return Interface(environment, names, limits, tuple(sources), known, limit, numbers, whole)
+    return Interface(environment, names, limits, tuple(sources), known, limit, numbers, whole, tuple(hints))
+
+
+def _around(met: Limits | None, feature: Feature) -> tuple[Limits | None, Limits | None]:
+    """Where thresholds may lie, and where to begin, by what a feature showed; None if it never changed."""
+    declared = feature.low, feature.high
+    if met is None:
+        known = declared if 0 < feature.high - feature.low <= _WIDEST else None
+        return known, known
+    room = _ROOM * (met[1] - met[0])
+    return (max(declared[0], met[0] - room), min(declared[1], met[1] + room)), met
 
 
 def _given_range(key: str, value: Any, names: tuple[str, ...]) -> tuple[int, Limits]:

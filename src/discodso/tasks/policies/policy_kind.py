@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from discodso.tasks.policies.racing import Racing
 from discodso.tasks.policies.simulators import simulator_for
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import search_seeds, space_for, tree_task
+from discodso.tasks.policies.visits import Visits
 from discodso.tasks.policies.vocabulary import Vocabulary
 
 TEST_SEEDS = range(1000)
@@ -158,7 +159,10 @@ def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
             _write(found, folder)
         return found
 
-    return Prepared(task, plan, method, finish, lambda: _introduction(interface))
+    focus = None
+    if any(interface.hints):
+        focus = partial(Visits, interface=interface, hints=interface.hints, seed=plan.seed)
+    return Prepared(task, plan, method, finish, lambda: _introduction(interface), focus=focus)
 
 
 def _racing(options: PolicyOptions, method: MethodSettings, paper: bool) -> Racing | None:

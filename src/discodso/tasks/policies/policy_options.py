@@ -71,6 +71,11 @@ class PolicyOptions:
         "Let thresholds of all others lie where features lie in episodes of random actions, not in declared "
         "bounds, which may be far wider.",
     )
+    moving_ranges: bool = option(
+        False,
+        "Let thresholds that are not given follow what the best trees meet in their episodes. It begins where "
+        "features lie in episodes of random actions; declared bounds are only a limit. Not for the paper.",
+    )
     episodes: int = option(EPISODES, "N, fresh episodes for one objective call, their mean return.", least=2)
     max_nodes: int = option(MAX_NODES, "Decisions and leaves of the largest tree.", least=3)
     typical_nodes: int | None = option(

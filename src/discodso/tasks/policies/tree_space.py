@@ -57,12 +57,21 @@ def tree_space(
         linear,
     )
     choices = interface.numbers is None
+    close = DecisionTreeBounds(resolution)
+    if any(interface.hints):
+        # Where ranges move, distances are shares of where the search begins.
+        widths = {
+            vocabulary.tokens[k].name: resolution * (ends[1] - ends[0])
+            for k, n in vocabulary.thresholds()
+            if (ends := interface.hints[n] or interface.ranges[n]) is not None
+        }
+        close = DecisionTreeBounds(resolution, False, widths)
     return TreeSpace(
         vocabulary.tokens,
         Tree(min_length=3 if choices else 1, max_length=max_nodes),
         constraints=[DifferentLeaves()] if choices else [],
         priors=priors,
-        bounds=DecisionTreeBounds(resolution),
+        bounds=close,
         vocabulary=vocabulary,
     )
 
@@ -70,8 +79,8 @@ def tree_space(
 def space_for(options: PolicyOptions, preset: Preset, seed: int) -> tuple[Interface, TreeSpace]:
     """What trees see and do, and which there are, as the options of a task have it."""
     given = as_environment(options.environment, options.arguments)
-    interface = describe(given, options.ranges, seed, options.probe_ranges)
     default = preset == "default"
+    interface = describe(given, options.ranges, seed, options.probe_ranges, default and options.moving_ranges)
     typical = (_TYPICAL_NODES if default else 0) if options.typical_nodes is None else options.typical_nodes
     preferred = min(typical, options.max_nodes) or None
     linear = options.leaves == "linear"

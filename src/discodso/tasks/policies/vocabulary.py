@@ -134,6 +134,11 @@ class Vocabulary:
         actions = tuple(enumerate(name for name in names if not name.endswith(_SIGN)))
         return cls.of(features, [(-math.inf, math.inf)] * len(features), actions), features, actions
 
+    def thresholds(self) -> list[tuple[int, int]]:
+        """The tokens of univariate splits, each with its feature."""
+        kinds = self.meanings.kind.tolist()
+        return [(k, int(self.meanings.number[k])) for k, kind in enumerate(kinds) if kind == _SPLIT]
+
     def columns(self, designs: DesignBatch) -> tuple[Columns, Ints]:
         """The trees of B designs, one after the other, and int[B + 1], where each begins."""
         offset = np.concatenate(([0], np.cumsum(designs.lengths)))
