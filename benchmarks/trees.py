@@ -19,7 +19,13 @@ from typing import Any
 from harness import Benchmark, Key, Record, gaps, grid, main, shown
 
 from discodso import search_policy
-from discodso.disco.settings import LearnerSettings, NetworkSettings, ScreenSettings, VariationSettings
+from discodso.disco.settings import (
+    DrawSettings,
+    LearnerSettings,
+    NetworkSettings,
+    ScreenSettings,
+    VariationSettings,
+)
 from discodso.tasks.policies.policy_kind import default_settings
 
 ENVIRONMENTS = ("CartPole-v1", "MountainCar-v0", "Acrobot-v1")
@@ -34,7 +40,7 @@ def ablation(calls: int) -> dict[str, dict[str, Any]]:
     network = replace(
         default,
         network=NetworkSettings(scale=0.1, shift=0.5, mean_scale=0.1),
-        spread=0.0,
+        draws=DrawSettings(),
         learner=LearnerSettings(learning_rate=0.005, risk_factor=0.1, entropy_coefficient=0.1),
         variation=VariationSettings(share=0.6),
         adaptive=False,
@@ -50,7 +56,7 @@ def ablation(calls: int) -> dict[str, dict[str, Any]]:
             "method": replace(default, adaptive=False, variation=VariationSettings(share=0.6))
         },
         "with a screen": {"method": replace(default, screen=ScreenSettings())},
-        "values drawn evenly": {"method": replace(default, spread=0.0)},
+        "values drawn evenly": {"method": replace(default, draws=DrawSettings())},
         "without niches": {"method": replace(default, archive=replace(default.archive, niche=0))},
         "without racing": {"racing": False},
         "without trimming": {"trim": False},

@@ -11,6 +11,7 @@ from scipy.stats import chisquare, kstest, truncnorm
 
 from discodso import DeclarationError, DisCo, DisCoSettings, FixedSequence, OpenSequence, Space, Token
 from discodso.disco.sampling import sample
+from discodso.disco.settings import DrawSettings
 from discodso.disco.uniform import UniformStepper
 
 SPACE = Space([Token("a"), Token("b", range=(0, 1)), Token("c")], OpenSequence(1, 8))
@@ -61,4 +62,4 @@ def test_with_a_spread_values_are_normal_round_the_middle():
 
 def test_a_spread_is_for_values_that_no_network_draws():
     with pytest.raises(DeclarationError, match="network=None"):
-        DisCoSettings(spread=0.1)
+        DisCoSettings(draws=DrawSettings(spread=0.1))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Floats, Ints
-from discodso.base.checks import require, require_integer, require_number, seed_sequence, settle_integers
+from discodso.base.checks import require, require_integer, seed_sequence, settle_integers
 from discodso.base.errors import DeclarationError
 from discodso.disco.archive import Archive, Pool
 from discodso.disco.method import Metrics, told_arrays
@@ -28,6 +28,7 @@ from discodso.disco.screen import Screen
 from discodso.disco.scripts import Scripts
 from discodso.disco.settings import (
     ArchiveSettings,
+    DrawSettings,
     LearnerSettings,
     NetworkSettings,
     RefinementSettings,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:  # they bring torch, which a method without a network does wit
 
 _SMALL = 250  # a budget for which batches are smaller still
 _TINY = 100  # a budget for which the screen begins earlier
+_ARCHIVED = ("variation", "refinement", "proposers", "draws.focus")  # parts that work on archived designs
 # The best designs of all starts, with which a new one may begin.
 _OVER_STARTS = ArchiveSettings(size=20, niche=1, niche_length=5)
 
@@ -60,8 +62,7 @@ class DisCoSettings:
         batch_size: N, designs for one update. Large budgets and cheap objectives can afford 1000, which costs
             less time for each design and more designs for each step of learning.
         network: the network that proposes designs, and its distributions; None to draw designs evenly.
-        spread: without a network, standard deviation of the values that are drawn, round the middle of their range
-            and as a share of it; 0 to draw them evenly.
+        draws: how designs are drawn without a network.
         learner: how the network learns.
         archive: keeps the best designs; None for none.
         variation: varies archived designs.
@@ -72,13 +73,11 @@ class DisCoSettings:
             `scheduler`.
         restarts: begin anew when stuck.
         proposers: further ones, each a class, or another function of the space, that gives a `Proposer`.
-        focus: a class, or another function of the space, that gives a `Focus`, for values that are drawn without
-            a network and for variations; None for their whole ranges.
     """
 
     batch_size: int = 100
     network: NetworkSettings | None = field(default_factory=NetworkSettings)
-    spread: float = 0.0
+    draws: DrawSettings = field(default_factory=DrawSettings)
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     archive: ArchiveSettings | None = None
     variation: VariationSettings | None = None
@@ -88,14 +87,14 @@ class DisCoSettings:
     adaptive: bool = False
     restarts: RestartSettings | None = None
     proposers: tuple[Callable[[Space], Any], ...] = ()
-    focus: Callable[[Space], Any] | None = None
 
-    IN_FILES: ClassVar[Mapping[str, Any]] = {"proposers": None, "focus": None}
+    IN_FILES: ClassVar[Mapping[str, Any]] = {"proposers": None}
 
     def __post_init__(self) -> None:
         settle_integers(self, {"batch_size": 1})
         for name, kind in (
             ("network", NetworkSettings),
+            ("draws", DrawSettings),
             ("learner", LearnerSettings),
             ("archive", ArchiveSettings),
             ("variation", VariationSettings),
@@ -104,22 +103,19 @@ class DisCoSettings:
             ("screen", ScreenSettings),
             ("restarts", RestartSettings),
         ):
-            value, optional = getattr(self, name), name != "learner"
+            value, optional = getattr(self, name), name not in ("learner", "draws")
             good = isinstance(value, kind) or (optional and value is None)
             require(name, value, good, f"of type {kind.__name__}" + (", or None" if optional else ""))
         shares = sum(part.share for part in (self.variation, self.refinement) if part is not None)
         require("refinement.share", shares, shares <= 0.9, "at most 0.9 together with that of variation")
         good = isinstance(self.proposers, tuple) and all(map(callable, self.proposers))
         require("proposers", self.proposers, good, "a tuple of classes or functions")
-        require(
-            "focus", self.focus, self.focus is None or callable(self.focus), "a class or function, or None"
-        )
-        for name in ("variation", "refinement", "proposers", "focus"):
-            if getattr(self, name) and self.archive is None:
+        parts = (self.variation, self.refinement, self.proposers, self.draws.focus)
+        for name, part in zip(_ARCHIVED, parts, strict=True):
+            if part and self.archive is None:
                 raise DeclarationError(f"{name} needs an archive; set archive, for example ArchiveSettings()")
-        require_number("spread", self.spread, least=0)
-        if self.spread and self.network is not None:
-            raise DeclarationError("spread is for values that no network draws; set network=None")
+        if self.draws.spread and self.network is not None:
+            raise DeclarationError("draws.spread is for values that no network draws; set network=None")
         if self.network is None and self.learner != LearnerSettings():
             raise DeclarationError("learner needs a network; set network, for example NetworkSettings()")
 
@@ -331,8 +327,9 @@ class _Start:
 
             self.learner = Learner(space, settings.learner, settings.network, np.random.default_rng(weights))
         self.screen = None if settings.screen is None else Screen(space, settings.screen)
-        self.focus = None if settings.focus is None else settings.focus(space)
-        self._uniform = UniformStepper(space, even_lengths=True, spread=settings.spread, focus=self.focus)
+        draws = settings.draws
+        self.focus = None if draws.focus is None else draws.focus(space)
+        self._uniform = UniformStepper(space, even_lengths=True, spread=draws.spread, focus=self.focus)
         self.archive = None if settings.archive is None else Archive.begin(space, settings.archive)
         built: list[Any] = []
         if settings.variation is not None:

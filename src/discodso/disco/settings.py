@@ -5,11 +5,13 @@ The defaults of the learner are the paper's, and where it is silent those of ARC
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
-from discodso.base.checks import require_number, require_one_of, settle_integers
+from discodso.base.checks import require, require_number, require_one_of, settle_integers
 from discodso.base.errors import DeclarationError
+from discodso.space.space import Space
 
 NEIGHBOURS = ("previous", "parent", "sibling")
 SCALE_LIMITS = (1e-4, 1e2)
@@ -59,6 +61,28 @@ class NetworkSettings:
             if unknown or len(set(self.inputs)) != len(self.inputs):
                 known = ", ".join(choices)
                 raise DeclarationError(f"inputs must be distinct names from {known}, got {self.inputs!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class DrawSettings:
+    """Designs that are drawn evenly, where there is no network.
+
+    Args:
+        spread: standard deviation of the values, round the middle of their range and as a share of it; 0 to draw
+            them evenly.
+        focus: a class, or another function of the space, that gives a `Focus`: where values are drawn, and by what
+            steps variations move them; None for their whole ranges.
+    """
+
+    spread: float = 0.0
+    focus: Callable[[Space], Any] | None = None
+
+    IN_FILES: ClassVar[Mapping[str, Any]] = {"focus": None}
+
+    def __post_init__(self) -> None:
+        require_number("spread", self.spread, least=0)
+        good = self.focus is None or callable(self.focus)
+        require("focus", self.focus, good, "a class or function, or None")
 
 
 @dataclass(frozen=True, slots=True)

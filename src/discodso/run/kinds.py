@@ -33,7 +33,7 @@ class Prepared:
             what was found, None if that is the result itself.
         introduction: what to show a person when the search begins, as text and tables of Rich.
         standing: what to show while it runs, the same for a width; None if there is nothing but the counts.
-        focus: of the method, which no settings file can hold; see `DisCoSettings`.
+        focus: of the method, which no settings file can hold; see `DrawSettings`.
     """
 
     task: Task

@@ -221,6 +221,8 @@ def _method(settings: RunSettings, prepared: Prepared) -> MethodSettings:
 
 def _focused(method: Any, prepared: Prepared) -> MethodSettings:
     """The method with the focus of the task, if it has none of its own and can have one."""
-    able = isinstance(method, DisCoSettings) and method.archive is not None and method.focus is None
-    made: MethodSettings = replace(method, focus=prepared.focus) if able and prepared.focus else method
+    able = isinstance(method, DisCoSettings) and method.archive is not None and method.draws.focus is None
+    if able and prepared.focus is not None:
+        method = replace(method, draws=replace(method.draws, focus=prepared.focus))
+    made: MethodSettings = method
     return made

@@ -21,7 +21,7 @@ from discodso.disco.method import MethodSettings
 from discodso.disco.presets import Preset
 from discodso.disco.sampling import sample
 from discodso.disco.scripts import unchanged
-from discodso.disco.settings import ArchiveSettings, NetworkSettings, VariationSettings
+from discodso.disco.settings import ArchiveSettings, DrawSettings, NetworkSettings, VariationSettings
 from discodso.disco.uniform import UniformStepper
 from discodso.run.folder import ENVIRONMENT, SETTINGS, designs_of, read_settings
 from discodso.run.kinds import Kind, Outcome, Prepared, Shown
@@ -65,7 +65,7 @@ def default_settings(common_episodes: bool = False, budget: int | None = None) -
     return DisCoSettings(
         batch_size=batch_for(None if common_episodes else budget),
         network=None,
-        spread=0.1,
+        draws=DrawSettings(spread=0.1),
         archive=ArchiveSettings(size=50, niche=10, niche_length=3, recheck=0.0 if common_episodes else 0.2),
         variation=VariationSettings(),
         adaptive=True,
