@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal
 from discodso.base.checks import require
 from discodso.base.errors import DeclarationError
 from discodso.base.options import check_options, option
-from discodso.tasks.policies.vocabulary import Splits
 
+Splits = Literal["univariate", "pair", "oblique"]
 BUDGET = 10_000
 EPISODES = 100
 MAX_NODES = 31

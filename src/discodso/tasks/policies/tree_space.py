@@ -16,9 +16,9 @@ from discodso.space.tokens import Tree
 from discodso.tasks.policies.environments import Interface, as_environment, describe
 from discodso.tasks.policies.episodes import Runner, open_runner
 from discodso.tasks.policies.objective import TreeObjective
-from discodso.tasks.policies.policy_options import EPISODES, MAX_NODES, RESOLUTION, PolicyOptions
+from discodso.tasks.policies.policy_options import EPISODES, MAX_NODES, RESOLUTION, PolicyOptions, Splits
 from discodso.tasks.policies.racing import Racing
-from discodso.tasks.policies.vocabulary import Splits, TreeSpace, Vocabulary
+from discodso.tasks.policies.vocabulary import TreeSpace, Vocabulary
 
 _TYPICAL_NODES = 13  # the default prefers trees of about this size, else most runs end with three nodes
 SEARCH_SEEDS = 2**14  # initial states that a search draws its episodes from

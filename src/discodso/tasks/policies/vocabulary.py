@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -25,10 +25,10 @@ from discodso.space.tokens import Library, Token
 from discodso.space.values import Choice, Integer, Real
 from discodso.tasks.policies.columns import LEAF, NUMBER, OBLIQUE, Columns
 from discodso.tasks.policies.leaves import ActionNumbers, Leaf
+from discodso.tasks.policies.policy_options import Splits
 from discodso.tasks.policies.splits import Nodes, Oblique, Split
 from discodso.tasks.policies.terms import Limits
 
-Splits = Literal["univariate", "pair", "oblique"]
 _SIGN = " <"  # ends the name of a decision's token
 _AND = " & "  # between the features of a pair
 _ALL = "mix"  # the sum of all features
