@@ -25,7 +25,7 @@ from discodso.run.settings import RunSettings, parse
 from discodso.run.start import start
 from discodso.tasks.bitstring_options import BitstringOptions
 from discodso.tasks.custom import CustomOptions
-from discodso.tasks.policies.policy_options import EarlierRuns, PolicyOptions
+from discodso.tasks.policies.policy_options import PolicyOptions
 from discodso.tasks.regression.options import RegressionOptions
 from discodso.tasks.regression.problems import ProblemOptions
 
@@ -59,6 +59,8 @@ OPTIONS = {
             racing=False,
             trim=True,
             typical_nodes=7,
+            start_from=("earlier", "policy.json"),
+            teacher="heuristic",
             test_seeds=(3, 4, 5),
         ),
     ],
@@ -70,7 +72,6 @@ OPTIONS = {
 COMMANDS = {"regression": ("fit",), "policy": ("policy",), "bitstring": ("run", "bitstring")}
 COMMON = {"preset", "changes", "out", "as_json", "events", "tensorboard"}
 OWN = {"regression": {"plot"}, "policy": set(), "bitstring": set()}
-MORE = {"policy": (EarlierRuns,)}  # options that are not in settings files
 EXAMPLES = [options for all_of in OPTIONS.values() for options in all_of]
 
 
@@ -126,7 +127,7 @@ def test_commands_have_every_option_and_no_other(name):
     given = {parameter.name: parameter for parameter in found.params}
     wanted = {
         each.name: declared(each)
-        for declaration in (Plan, kind_named(name).options, *MORE.get(name, ()))
+        for declaration in (Plan, kind_named(name).options)
         for each in fields(declaration)
         if declared(each).command != ""
     }

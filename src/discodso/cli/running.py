@@ -16,7 +16,7 @@ from discodso.run.plan import Limits, Plan
 from discodso.tasks import bitstring_options
 from discodso.tasks.bitstring_options import BitstringOptions
 from discodso.tasks.policies import policy_options
-from discodso.tasks.policies.policy_options import EarlierRuns, PolicyOptions
+from discodso.tasks.policies.policy_options import PolicyOptions
 from discodso.tasks.regression import options as regression_options
 from discodso.tasks.regression.options import RegressionOptions
 
@@ -87,22 +87,15 @@ def fit(
 
 @command(
     PolicyOptions,
-    EarlierRuns,
     Plan,
     Search,
     Watching,
     arguments=("environment",),
     defaults={"budget": policy_options.BUDGET},
 )
-def policy(task: PolicyOptions, earlier: EarlierRuns, plan: Plan, search: Search, watching: Watching) -> None:
+def policy(task: PolicyOptions, plan: Plan, search: Search, watching: Watching) -> None:
     """Find a decision tree that acts well in a Gymnasium environment, and score it on 1000 fresh seeds."""
-    settings = _settings(task, plan, search)
-    if earlier.start_from:
-        from discodso.tasks.policies.policy_kind import earlier_designs
-
-        first = earlier_designs(earlier.start_from, settings.task, settings.preset, settings.plan.seed)
-        settings = replace(settings, initial_designs=first)
-    _start(settings, search.out, watching)
+    _start(_settings(task, plan, search), search.out, watching)
 
 
 @command(Limits, Watching)

@@ -65,11 +65,14 @@ class Callback:
     def improvement(self, best: Scored, row: HistoryRow) -> None:
         """The batch had a better design than all before; called before `batch`."""
 
+    def note(self, words: str) -> None:
+        """A line on what goes on: a phase of the run begins, or something is odd."""
+
     def end(self, result: Result) -> None:
-        """The run has ended."""
+        """The search has ended; notes on what comes after it may follow."""
 
 
-_HOOKS = ("standing", "start", "batch", "improvement", "end")
+_HOOKS = ("standing", "start", "batch", "improvement", "note", "end")
 
 
 class Callbacks:
@@ -90,6 +93,11 @@ class Callbacks:
                     f"callback must be a function, or an object with one of {', '.join(_HOOKS)}, got {callback!r}"
                 )
 
+    def add(self, callback: Any) -> None:
+        """One more, behind those given; None for none."""
+        if callback is not None:
+            self._callbacks.append(callback)
+
     def __call__(self, hook: str, *arguments: Any) -> None:
         """Call one hook of all callbacks."""
         for index, callback in enumerate(self._callbacks):
@@ -108,7 +116,7 @@ class Callbacks:
 
 
 class JsonLines(Callback):
-    """One JSON object a line, for programs: events start, batch, improvement and end.
+    """One JSON object a line, for programs: events start, batch, improvement, note and end.
 
     Args:
         target: a file to append to, or a stream such as sys.stdout.
@@ -141,6 +149,10 @@ class JsonLines(Callback):
     def improvement(self, best: Scored, row: HistoryRow) -> None:
         """The better design."""
         self._write("improvement", best.to_dict())
+
+    def note(self, words: str) -> None:
+        """The line, as "words"."""
+        self._write("note", {"words": words})
 
     def end(self, result: Result) -> None:
         """The result without its history, which was told row by row."""
@@ -291,6 +303,10 @@ class RichProgress(Callback):
             self._tenths = tenths
             mean = "-" if row.mean is None else f"{row.mean:.5f}"
             self._console.print(f"{row.calls} calls{cost}, best {best}, mean {mean}", highlight=False)
+
+    def note(self, words: str) -> None:
+        """Print it."""
+        self._show(lambda: self._console.print(words, highlight=False, markup=False, soft_wrap=True))
 
     def end(self, result: Result) -> None:
         """Take it away."""

@@ -91,6 +91,8 @@ class Kind:
         prepare: from the settings of a run, and what was handed over in Python, to what its search needs; what
             must be closed afterwards goes on the stack.
         whole: options with paths from the root, so that a run can be gone on with from anywhere.
+        begin: what comes before a run that is new: from its settings, and what shows a line of progress, to
+            settings with the designs that it begins with, and `begun`, by which a run that goes on knows of them.
         title: the task for people, from the table [task] and from what `read` gives.
         template: of a settings file, for `discodso init`; files that belong to it are in `files`.
         budget, target: of the template; the command of a kind has the same budget.
@@ -109,6 +111,7 @@ class Kind:
     prepare: Callable[[Any, Any, ExitStack], Prepared]
     title: Callable[[Mapping[str, Any], Any], str]
     whole: Callable[[Any], Any] = lambda options: options
+    begin: Callable[[Any, Callable[[str], None]], Any] = lambda settings, note: settings
     template: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     budget: int = 10_000

@@ -68,6 +68,8 @@ class RunSettings:
         changes: of settings of the preset, as nested dictionaries.
         executor: where designs are evaluated.
         initial_designs: to evaluate first.
+        begun: what the designs took that a kind of task made before the run began, for people; a run that goes on
+            does not make them again.
         given: what was handed over in Python, such as a task or data, which no file can hold.
         is_preset: whether the method is that of the preset, as the folder of a run has it written out.
     """
@@ -79,6 +81,7 @@ class RunSettings:
     changes: Mapping[str, Any] = field(default_factory=dict)
     executor: ExecutorOptions = ExecutorOptions()
     initial_designs: tuple[Design, ...] = ()
+    begun: Mapping[str, Any] = field(default_factory=dict)
     given: Any = None
     is_preset: bool = False
 
@@ -89,13 +92,20 @@ class RunSettings:
 
     def record(self) -> dict[str, Any]:
         """As nested dictionaries, with all defaults written out; `parse` gives equal settings back."""
-        first = [design.to_json() for design in self.initial_designs]
+        first = {
+            **(
+                {"initial_designs": [design.to_json() for design in self.initial_designs]}
+                if self.initial_designs
+                else {}
+            ),
+            **({"begun": dict(self.begun)} if self.begun else {}),
+        }
         # What was handed over is needed to go on, and may be nothing that a file can hold.
         named = {"kind": "python", "name": getattr(self.task, "name", self.task.kind)}
         task = {"kind": self.task.kind, **asdict(self.task)} if self.given is None else named
         made = {
             "task": task,
-            "run": {**asdict(self.plan), **({"initial_designs": first} if first else {})},
+            "run": {**asdict(self.plan), **first},
             "executor": asdict(self.executor),
         }
         if self.method is not None:
@@ -184,19 +194,21 @@ def parse(data: Mapping[str, Any], where: str = "settings") -> RunSettings:
             raise SettingsError(f"{where}: the table [{key}] is missing")
     kind = kind_named(data["task"].get("kind"), f"{where}: task.kind")
     run = {"top": kind.top, **data["run"]}
-    first = run.pop("initial_designs", [])
+    first, begun = run.pop("initial_designs", []), run.pop("begun", {})
     task = _built(where, "task", kind.options, _without(data["task"], "kind"))
     plan = _built(where, "run", Plan, run)
     executor = _built(where, "executor", ExecutorOptions, data.get("executor", {}))
     method, preset, changes = _method(where, data.get("method", {}))
     if not isinstance(first, list) or not all(isinstance(text, str) for text in first):
         raise SettingsError(f"{where}: run.initial_designs must be a list of designs as JSON texts")
+    if not isinstance(begun, Mapping):
+        raise SettingsError(f"{where}: run.begun must be a table, which a run writes into its folder")
     try:
         designs = tuple(Design.from_json(text) for text in first)
     except InvalidDesignError as error:
         raise SettingsError(f"{where}: run.{error}") from None
     named = method is not None and "preset" in data.get("method", {})
-    return RunSettings(task, plan, method, preset, changes, executor, designs, is_preset=named)
+    return RunSettings(task, plan, method, preset, changes, executor, designs, begun, is_preset=named)
 
 
 def _method(where: str, data: Mapping[str, Any]) -> tuple[MethodSettings | None, Preset, dict[str, Any]]:

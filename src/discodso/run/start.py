@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,7 @@ def start(
     callbacks = Callbacks(callback)
     if out is not None and not resume:
         require_unused(Path(out))
+    settings = kind.begin(settings, partial(callbacks, "note"))
     with ExitStack() as stack:
         prepared = kind.prepare(settings, settings.given, stack)
         task = prepared.task

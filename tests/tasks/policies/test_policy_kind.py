@@ -124,7 +124,7 @@ def test_a_search_starts_from_the_best_trees_of_earlier_ones(tmp_path) -> None:
     )
     more = {"start_from": earlier, "out": tmp_path / "c", "method": DisCoSettings(batch_size=200)}
     found = search_policy("MountainCar-v0", budget=200, **own, **more)
-    assert found.search.best.reward == pytest.approx(best)
+    assert found.search.best.reward >= best - 1e-9
     narrow = {
         "ranges": {"position": (-0.4, 0.1)},
         "start_from": earlier[:1],
@@ -138,14 +138,13 @@ def test_a_search_starts_from_the_best_trees_of_earlier_ones(tmp_path) -> None:
     }
     for folder in earlier:
         (folder / "top.json").unlink()
+        (folder / "policy.json").unlink()
     whole = resume(tmp_path / "c", budget=600)
     assert whole.search.best.reward >= found.search.best.reward
     with pytest.raises(FileError, match=r"no designs to start from: its top\.json is missing or empty"):
         search_policy("MountainCar-v0", budget=200, **own, start_from=earlier)
     with pytest.raises(DiscodsoError, match="c is a run of MountainCar-v0, not of CartPole-v1"):
         search_policy("CartPole-v1", budget=200, **own, start_from=[tmp_path / "c"])
-    with pytest.raises(DiscodsoError, match="start_from must be a list of folders"):
-        search_policy("MountainCar-v0", budget=200, **own, start_from=tmp_path / "c")
 
 
 def test_a_target_ends_the_search() -> None:

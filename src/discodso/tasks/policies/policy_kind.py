@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from discodso.base.errors import DeclarationError, DiscodsoError, SettingsError
 from discodso.base.files import read_object, write_atomically
@@ -19,11 +17,9 @@ from discodso.base.options import require_nothing_left, taken, with_options
 from discodso.disco.disco import DisCoSettings, batch_for
 from discodso.disco.method import MethodSettings
 from discodso.disco.presets import Preset
-from discodso.disco.sampling import sample
-from discodso.disco.scripts import unchanged
 from discodso.disco.settings import ArchiveSettings, DrawSettings, NetworkSettings, VariationSettings
-from discodso.disco.uniform import UniformStepper
-from discodso.run.folder import ENVIRONMENT, SETTINGS, designs_of, read_settings
+from discodso.run.callbacks import Callbacks
+from discodso.run.folder import ENVIRONMENT
 from discodso.run.kinds import Kind, Outcome, Prepared, Shown
 from discodso.run.plan import Plan
 from discodso.run.result import Result
@@ -34,9 +30,10 @@ from discodso.tasks.policies.environments import Interface, as_environment
 from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.policy_choice import PolicySearch, choose_and_test
-from discodso.tasks.policies.policy_options import BUDGET, EarlierRuns, PolicyOptions
+from discodso.tasks.policies.policy_options import BUDGET, PolicyOptions
 from discodso.tasks.policies.racing import Racing
 from discodso.tasks.policies.simulators import simulator_for
+from discodso.tasks.policies.starts import designs_from
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import search_seeds, space_for, tree_task
 from discodso.tasks.policies.visits import Visits
@@ -72,7 +69,7 @@ def default_settings(common_episodes: bool = False, budget: int | None = None) -
     )
 
 
-@with_options(Plan, PolicyOptions, EarlierRuns)
+@with_options(Plan, PolicyOptions)
 def search_policy(
     environment: Any,
     *,
@@ -100,36 +97,36 @@ def search_policy(
     given = as_environment(environment, options.pop("arguments", None))
     plan = Plan(budget, **{"top": KIND.top, **taken(Plan, options)})
     own = taken(PolicyOptions, options)
-    earlier = EarlierRuns(**taken(EarlierRuns, options))
-    require_nothing_left("search_policy", options, Plan, PolicyOptions, EarlierRuns)
+    require_nothing_left("search_policy", options, Plan, PolicyOptions)
+    first, teacher = own.pop("start_from", ()), own.pop("teacher", None)
     if own.get("test_seeds") is not None:
         tests = tuple(int(test) for test in own["test_seeds"])
         own["test_seeds"] = None if tests == tuple(TEST_SEEDS) else tests
     own["ranges"] = {str(name): tuple(ends) for name, ends in (own.get("ranges") or {}).items()}
     task = PolicyOptions(environment=given.id, arguments=dict(given.arguments), **own)
-    first = earlier_designs(earlier.start_from, task, preset, plan.seed)
-    settings = RunSettings(task, plan, method, preset, initial_designs=first)
+    settings = RunSettings(task, plan, method, preset)
+    settings = begun(settings, partial(Callbacks(callback), "note"), first, teacher)
     found: PolicySearch = start(settings, out=out, callback=callback).found
     return found
 
 
-def earlier_designs(
-    folders: Sequence[str | Path], options: PolicyOptions, preset: Preset, seed: int
-) -> tuple[Design, ...]:
-    """The best trees of earlier runs, each once; thresholds outside the ranges of this run move to their ends."""
-    known: dict[Design, None] = {}
-    for folder in folders:
-        known |= dict.fromkeys(designs_of(folder))
-        task = read_settings(Path(folder) / SETTINGS).get("task", {})
-        if task.get("environment") != options.environment:
-            theirs = task.get("environment", "another task")
-            raise DeclarationError(f"start_from: {folder} is a run of {theirs}, not of {options.environment}")
-    if not known:
-        return ()
-    _, space = space_for(options, preset, seed)
-    scripts = unchanged(space, space.encode(list(known)))
-    fitted = sample(space, UniformStepper(space), len(known), np.random.default_rng(seed), scripts=scripts)
-    return tuple(dict.fromkeys(fitted.designs))
+def begun(
+    settings: RunSettings, note: Callable[[str], None], start_from: Any = (), teacher: Any = None
+) -> Any:
+    """The settings with the trees that a search begins with; what was handed over in Python goes before options.
+
+    A run that goes on has them already.
+    """
+    task: PolicyOptions = settings.task
+    start_from, teacher = start_from or task.start_from, task.teacher if teacher is None else teacher
+    if settings.begun or (isinstance(start_from, (list, tuple)) and not start_from and teacher is None):
+        return settings
+    interface, space = space_for(task, settings.preset, settings.plan.seed)
+    names, first = designs_from(start_from, interface, space)
+    record: dict[str, Any] = {"start_from": names, "designs": len(first)}
+    designs = dict.fromkeys((*settings.initial_designs, *first))
+    task = replace(task, start_from=tuple(names))
+    return replace(settings, task=task, initial_designs=tuple(designs), begun=record)
 
 
 def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
@@ -298,6 +295,7 @@ def _title(task: Mapping[str, Any], ending: Any) -> str:
 KIND = Kind(
     options=PolicyOptions,
     prepare=_prepare,
+    begin=begun,
     title=_title,
     template="""# A decision tree that acts in a Gymnasium environment.
 
@@ -310,6 +308,8 @@ episodes = 100             # N, for one objective call: its reward is their mean
 # workers = 1              # processes, or threads where the environment is compiled
 # racing = true            # cut poor trees after few episodes; by default as the preset has it
 # common_episodes = true   # all trees meet the same episodes instead of fresh ones
+# start_from = ["policy.json", "folder of an earlier run"]
+# teacher = "heuristic"    # whose actions the first trees imitate: a built-in one, or the path of an ONNX model
 # trim = true              # at the end, cut out decisions that earn nothing; by default as the preset has it
 # resolution = 0.01        # closest distance of thresholds on one path, as a share of their range
 # test_seeds = [0, 1, 2]   # for the final score; 0 to 999 by default

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from discodso.base.checks import require
@@ -96,6 +95,17 @@ class PolicyOptions:
         "the action. Only where actions are real numbers.",
         choices=("constant", "linear"),
     )
+    start_from: tuple[str, ...] = option(
+        (),
+        "What the search begins with: a policy.json, or the folder of an earlier run for its best trees; in "
+        "Python also a TreePolicy, a fitted decision tree of scikit-learn, or a list of any of these. On the "
+        "command line it may be given again.",
+    )
+    teacher: str | None = option(
+        None,
+        "Whose actions the first trees imitate: heuristic, where Gymnasium has one, or the path of an ONNX model "
+        "or a policy.json; in Python also a function from observations to actions, or anything with `predict`.",
+    )
     resolution: float = option(
         RESOLUTION,
         "h, closest distance of thresholds on one path, as a share of the range.",
@@ -130,19 +140,3 @@ class PolicyOptions:
             require("typical_nodes", self.typical_nodes, small, "3 or more, or 0 for no preference")
         if self.test_seeds is not None:
             require("test_seeds", self.test_seeds, len(self.test_seeds) >= 2, "at least two seeds")
-
-
-@dataclass(frozen=True)
-class EarlierRuns:
-    """What a search of trees begins with; a run folder has the trees themselves."""
-
-    start_from: tuple[str | Path, ...] = option(
-        (),
-        "Folders of earlier runs of this environment, whose best trees are evaluated first and learned from; on "
-        "the command line one folder, may be given again. A few short searches with few episodes find where to "
-        "look, one with many then looks closely.",
-    )
-
-    def __post_init__(self) -> None:
-        several = not isinstance(self.start_from, (str, Path))
-        require("start_from", self.start_from, several, "a list of folders")

@@ -199,7 +199,7 @@ class Vocabulary:
             found: list[float] | None = None
             if isinstance(node, Split):
                 if kind == _SPLIT and number == node.feature:
-                    found = [round(node.threshold - half) if half else node.threshold]
+                    found = [math.ceil(node.threshold) - 1 if half else node.threshold]
             elif isinstance(node, Oblique):
                 if kind in (_PAIR, _SUM) and {n for n, _ in node.terms} <= set(members):
                     found = self._of_sum(node, members, kind == _PAIR)
