@@ -21,8 +21,9 @@ from harness import write_result
 
 from discodso import DisCo, search_policy
 from discodso.run.evaluation import child_seeds
-from discodso.tasks.policies.environments import as_environment, describe
+from discodso.tasks.policies.environments import describe
 from discodso.tasks.policies.episodes import open_runner
+from discodso.tasks.policies.making import as_environment
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.policy_kind import default_settings
 from discodso.tasks.policies.racing import Racing

@@ -28,8 +28,9 @@ from discodso.disco.settings import LearnerSettings
 from discodso.reproduce.scales import SCALES
 from discodso.run.result import Result
 from discodso.tasks.bitstring import bitstring
-from discodso.tasks.policies.environments import as_environment, describe
+from discodso.tasks.policies.environments import describe
 from discodso.tasks.policies.episodes import open_runner
+from discodso.tasks.policies.making import as_environment
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.policy_kind import paper_settings
 from discodso.tasks.policies.tree_space import search_seeds, tree_space, tree_task

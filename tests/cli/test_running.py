@@ -71,6 +71,46 @@ def test_an_equation_in_a_folder(tmp_path, monkeypatch):
     assert "An equation for distance" in invoked("show", tmp_path / "run").output
 
 
+OWN = """
+import gymnasium, numpy
+
+class Drift(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-9, 9, (1,))
+    action_space = gymnasium.spaces.Discrete(2)
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = self.np_random.normal()
+        return numpy.array([self.x], numpy.float32), {}
+    def step(self, action):
+        self.x += action - 0.5 + self.np_random.normal()
+        return numpy.array([self.x], numpy.float32), -abs(self.x), False, False, {}
+
+class Doubled(gymnasium.RewardWrapper):
+    def reward(self, reward):
+        return 2 * reward
+
+gymnasium.register("Drift-v0", Drift, max_episode_steps=9)
+"""
+
+
+def test_an_environment_of_a_module_in_the_current_folder(tmp_path, monkeypatch, capsys):
+    (tmp_path / "own_drift.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place not in ("", str(ROOT))])
+    limits = "--budget 20 --episodes 2 --workers 2 --set task.test_seeds=[0,1] --json".split()
+    names = ["--feature-names", "place", "--action-names", "down, up"]
+    found = []
+    for more in ([], ["--wrapper", "own_drift:Doubled"]):
+        monkeypatch.delitem(sys.modules, "own_drift", raising=False)
+        with pytest.raises(SystemExit) as ended:
+            main(["policy", "own_drift:Drift-v0", *limits, *names, *more])
+        assert ended.value.code in (0, None)
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[1]["test_mean"] == 2 * found[0]["test_mean"]
+    assert [own["name"] for own in found[0]["interface"]["features"]] == ["place"]
+    assert found[0]["interface"]["actions"] == {"0": "down", "1": "up"}
+
+
 def test_a_policy_from_its_starting_file_to_its_folder(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert invoked("init", "policy").exit_code == 0

@@ -9,8 +9,8 @@ import numpy as np
 from discodso.disco.sampling import sample
 from discodso.disco.uniform import UniformStepper
 from discodso.tasks.policies.environments import Interface
+from discodso.tasks.policies.making import Environment
 from discodso.tasks.policies.objective import TreeObjective
-from discodso.tasks.policies.tree import Environment
 from discodso.tasks.policies.tree_space import tree_space
 
 INTERFACE = Interface(

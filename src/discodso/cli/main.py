@@ -53,6 +53,8 @@ def main(arguments: list[str] | None = None) -> Any:
     Standard error that cannot be written costs its words only. If the reader of the output has gone, as `head`
     does, the program ends without a word.
     """
+    if "" not in sys.path:  # the current folder, last, so that modules of one's own hide no others
+        sys.path.append("")
     errors = sys.stderr
     words = Forgiving(errors)
     sys.stderr = cast("TextIO", words)

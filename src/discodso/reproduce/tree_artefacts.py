@@ -22,8 +22,9 @@ from discodso.reproduce.paper_figures import curve, draw_curves, write_curves
 from discodso.reproduce.scales import Scale
 from discodso.reproduce.tables import Entry, compared, error, gap, write_table
 from discodso.run.evaluation import child_seeds
-from discodso.tasks.policies.environments import as_environment, describe
+from discodso.tasks.policies.environments import describe
 from discodso.tasks.policies.episodes import returns_of
+from discodso.tasks.policies.making import as_environment
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.policy_options import PolicyOptions
 from discodso.tasks.policies.tree_policy import TreePolicy

@@ -94,6 +94,7 @@ class Kind:
         begin: what comes before a run that is new: from its settings, and what shows a line of progress, to
             settings with the designs that it begins with, and `begun`, by which a run that goes on knows of them.
         title: the task for people, from the table [task] and from what `read` gives.
+        told: whether the options say all of a run but what was handed over in Python, which `resume` needs again.
         template: of a settings file, for `discodso init`; files that belong to it are in `files`.
         budget, target: of the template; the command of a kind has the same budget.
         top: designs that a run keeps by default.
@@ -112,6 +113,7 @@ class Kind:
     title: Callable[[Mapping[str, Any], Any], str]
     whole: Callable[[Any], Any] = lambda options: options
     begin: Callable[[Any, Callable[[str], None]], Any] = lambda settings, note: settings
+    told: bool = False
     template: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     budget: int = 10_000

@@ -102,7 +102,8 @@ class RunSettings:
         }
         # What was handed over is needed to go on, and may be nothing that a file can hold.
         named = {"kind": "python", "name": getattr(self.task, "name", self.task.kind)}
-        task = {"kind": self.task.kind, **asdict(self.task)} if self.given is None else named
+        told = self.given is None or self.kind.told
+        task = {"kind": self.task.kind, **asdict(self.task)} if told else named
         made = {
             "task": task,
             "run": {**asdict(self.plan), **first},

@@ -86,7 +86,7 @@ def search(
 def resume(
     folder: str | Path,
     *,
-    task: Task | None = None,
+    task: Any = None,
     method: MethodSettings | None = None,
     executor: Executor | None = None,
     callback: Any = None,
@@ -96,7 +96,8 @@ def resume(
 
     Args:
         folder: `out` of the run.
-        task: for runs that began in Python, the same task again.
+        task: for runs that began in Python, the same task again; for policies what makes the environment, where
+            that was no id.
         method: for runs that began with a method of one's own, its settings.
         executor: evaluates designs elsewhere; that of the settings by default.
         callback: watches the run; see `search`.
@@ -109,7 +110,7 @@ def resume(
     own = Limits(**taken(Limits, limits))
     require_nothing_left("resume", limits, Limits)
     settings = replace(settings_of(folder, own.budget, own.time_limit), given=task)
-    if task is not None:
+    if isinstance(task, Task):
         settings = replace(settings, task=PythonOptions(task.name))
     if method is not None:
         settings = replace(settings, method=method)

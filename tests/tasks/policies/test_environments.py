@@ -13,10 +13,9 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Te
 from trees import decision, plain_return, tree
 
 from discodso.base.errors import DeclarationError
-from discodso.tasks.policies.environments import STEP_LIMIT, as_environment, describe
+from discodso.tasks.policies.environments import describe
 from discodso.tasks.policies.episodes import open_runner, paired_returns
-from discodso.tasks.policies.simulators import simulator_for
-from discodso.tasks.policies.tree import Environment
+from discodso.tasks.policies.making import STEP_LIMIT, Environment, as_environment
 from discodso.tasks.policies.tree_space import tree_space
 
 
@@ -95,6 +94,63 @@ def test_the_description_is_json_and_deterministic():
     data = json.loads(json.dumps(first.to_dict()))
     assert data["features"][0] == {"name": "position", "range": list(first.ranges[0]), "source": "declared"}
     assert describe(Environment("CartPole-v1"), seed=4).feature_names == first.feature_names
+
+
+# ------------------------------------------------------------------------------------- names
+
+
+class Named(Walk):
+    """A walk that says what its numbers are called, in one of two ways."""
+
+    def __init__(self, features, actions, attribute, **more):
+        super().__init__(**more)
+        if attribute:
+            self.feature_names, self.action_names = features, actions
+        else:
+            self.metadata = {"render_modes": [], "feature_names": features, "action_names": actions}
+
+
+def named(features, actions, attribute=True, **more):
+    return as_environment(lambda: Named(features, actions, attribute, **more))
+
+
+@pytest.mark.parametrize("attribute", [True, False])
+def test_names_come_from_the_environment(attribute):
+    found = describe(named(["place", "time"], ("left", "stay", "right"), attribute))
+    assert found.feature_names == ("place", "time")
+    assert found.action_names == ((0, "left"), (1, "stay"), (2, "right"))
+    given = describe(named(["place", "time"], None), feature_names=("a", "b"), action_names=["l", "s", "r"])
+    assert given.feature_names == ("a", "b")
+    assert [word for _, word in given.action_names] == ["l", "s", "r"]
+
+
+@pytest.mark.parametrize("names", [["place"], "ab", [1, 2], ["", " "], 7, None])
+def test_names_of_an_environment_that_do_not_fit_are_not_used(names):
+    found = describe(named(names, names))
+    assert found.feature_names == ("x0", "x1")
+    assert [word for _, word in found.action_names] == ["action 0", "action 1", "action 2"]
+
+
+def test_equal_names_are_numbered():
+    found = describe(named(["place", "place"], ["go", "go", "go (2)"]))
+    assert found.feature_names == ("place", "place (2)")
+    assert [word for _, word in found.action_names] == ["go", "go (2)", "go (2) (2)"]
+    assert len(tree_space(found).library.tokens) == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"feature_names": ["a"]}, "feature_names must have 2 names here, got 1"),
+        ({"feature_names": ["a", "a"]}, "feature_names has a name twice: a, a"),
+        ({"action_names": "abc"}, "action_names must be a list of names, got 'abc'"),
+        ({"action_names": [1, 2, 3]}, "action_names must be a list of names"),
+        ({"action_names": ["a", " ", "b"]}, "action_names must be a list of names"),
+    ],
+)
+def test_given_names_that_do_not_fit_are_refused(given, message):
+    with pytest.raises(DeclarationError, match=message):
+        describe(named(None, None), **given)
 
 
 # ------------------------------------------------------------------------------------- given ranges
@@ -360,33 +416,3 @@ def test_environments_that_cannot_be_made_are_one_line(name, kind, message):
 def test_ids_and_arguments_that_gymnasium_does_not_know(given, arguments, message):
     with pytest.raises(DeclarationError, match=message):
         describe(as_environment(given, arguments))
-
-
-@pytest.mark.parametrize(
-    ("given", "arguments", "message"),
-    [
-        (None, {}, "must be the id of a Gymnasium environment, got None"),
-        ("", {}, "must be the id of a Gymnasium environment, got ''"),
-        (gymnasium, {}, "must be the id of a Gymnasium environment"),
-        ("A-v0", {"f": len}, "arguments of A-v0 must .* be numbers, strings, booleans or lists"),
-        ("A-v0", {"f": {"a": 1}}, "arguments of A-v0 must .* be numbers, strings, booleans or lists"),
-        ("A-v0", {"f": [[1]]}, "arguments of A-v0 must .* be numbers, strings, booleans or lists"),
-        ("A-v0", {1: 2}, "arguments of A-v0 must have names"),
-    ],
-)
-def test_what_is_not_an_environment_is_refused(given, arguments, message):
-    with pytest.raises(DeclarationError, match=message):
-        as_environment(given, arguments)
-
-
-def test_arguments_are_kept_hashable_and_reach_the_environment():
-    found = as_environment("MountainCar-v0", {"goal_velocity": 0.02, "b": [1, 2], "a": None, "c": True})
-    assert found.arguments == (("a", None), ("b", (1, 2)), ("c", True), ("goal_velocity", 0.02))
-    assert simulator_for(found) is None
-    assert as_environment(found) is found
-    fast = as_environment("MountainCar-v0", {"goal_velocity": 0.069})
-    swinging = tree(decision(1, 0.0, 0, 2))
-    assert swinging.evaluate(fast, [0]) < swinging.evaluate("MountainCar-v0", [0])
-    short = as_environment("CartPole-v1", {"max_episode_steps": 5})
-    assert describe(short).max_steps == 5
-    assert tree(decision(3, 0.0, 0, 1)).evaluate(short, range(3)).tolist() == [5.0] * 3

@@ -11,7 +11,7 @@ from discodso import TreePolicy
 from discodso.base.errors import DeclarationError
 from discodso.cli.main import app, main
 from discodso.tasks.policies.films import play, save_film
-from discodso.tasks.policies.tree import Environment
+from discodso.tasks.policies.making import Environment
 
 runner = CliRunner()
 BALANCE = TreePolicy.from_dict(

@@ -11,10 +11,9 @@ from control_trees import random_tree
 
 from discodso.tasks.policies import gymnasium_episodes
 from discodso.tasks.policies.columns import Columns
-from discodso.tasks.policies.environments import make
 from discodso.tasks.policies.gymnasium_episodes import lander_episode, opened, plain_episode
 from discodso.tasks.policies.leaves import Leaf
-from discodso.tasks.policies.tree import Environment
+from discodso.tasks.policies.making import Environment, make
 from discodso.tasks.policies.tree_policy import TreePolicy
 
 LANDER = Environment("LunarLander-v3")

@@ -15,9 +15,10 @@ from discodso import DisCoSettings, NetworkSettings, search
 from discodso.run.evaluation import Evaluator
 from discodso.tasks.policies.environments import describe
 from discodso.tasks.policies.episodes import open_runner
+from discodso.tasks.policies.making import Environment
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.racing import Racing
-from discodso.tasks.policies.tree import Environment, Forest
+from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import search_seeds, tree_space, tree_task
 

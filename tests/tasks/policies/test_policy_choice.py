@@ -9,9 +9,9 @@ import pytest
 
 from discodso import TreePolicy, search_policy
 from discodso.base.arrays import Floats, Ints
-from discodso.tasks.policies.environments import as_environment
 from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.leaves import Leaf
+from discodso.tasks.policies.making import as_environment
 from discodso.tasks.policies.policy_choice import _round, trim
 from discodso.tasks.policies.tree import Forest
 

@@ -24,7 +24,8 @@ from discodso import (
 from discodso.base.errors import DiscodsoError
 from discodso.disco.settings import RestartSettings
 from discodso.run.folder import designs_of
-from discodso.tasks.policies.environments import as_environment, describe
+from discodso.tasks.policies.environments import describe
+from discodso.tasks.policies.making import as_environment
 from discodso.tasks.policies.policy_kind import default_settings
 from discodso.tasks.policies.tree_picture import svg
 from discodso.tasks.policies.tree_space import tree_space, validation_seeds

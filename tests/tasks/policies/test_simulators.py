@@ -23,9 +23,10 @@ from discodso.tasks.policies.environments import describe
 from discodso.tasks.policies.episodes import _count_visits, node_shares
 from discodso.tasks.policies.gymnasium_episodes import plain_episode
 from discodso.tasks.policies.leaves import Leaf
+from discodso.tasks.policies.making import Environment
 from discodso.tasks.policies.simulators import KINDS, gymnasium_maths, loop_address, simulator_for
 from discodso.tasks.policies.splits import Oblique
-from discodso.tasks.policies.tree import Environment, Forest
+from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.tree_policy import TreePolicy
 
 RANGES = {

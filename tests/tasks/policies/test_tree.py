@@ -25,8 +25,9 @@ from trees import (
 from discodso.base.errors import InvalidDesignError
 from discodso.base.files import FileError
 from discodso.tasks.policies.leaves import Leaf
+from discodso.tasks.policies.making import Environment
 from discodso.tasks.policies.splits import Split
-from discodso.tasks.policies.tree import FORMAT, Environment
+from discodso.tasks.policies.tree import FORMAT
 from discodso.tasks.policies.tree_policy import TreePolicy
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -209,7 +210,7 @@ def test_save_and_load_keep_the_tree_its_names_and_its_environment(tmp_path):
 
 
 def test_lists_among_the_arguments_come_back_equal_and_hashable(tmp_path):
-    environment = Environment("Some-v0", (("sizes", (1, 2)),))
+    environment = Environment("Some-v0", (("sizes", [1, 2]),))
     tree(EXAMPLE).with_names(environment).save(tmp_path / "tree.json")
     again = TreePolicy.load(tmp_path / "tree.json")
     assert again.environment == environment

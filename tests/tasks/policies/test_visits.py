@@ -14,7 +14,7 @@ from discodso import resume, search_policy
 from discodso.disco.archive import Archive, Pool
 from discodso.disco.settings import ArchiveSettings
 from discodso.tasks.policies.environments import describe
-from discodso.tasks.policies.tree import Environment
+from discodso.tasks.policies.making import Environment
 from discodso.tasks.policies.tree_space import tree_space
 from discodso.tasks.policies.visits import Visits
 

@@ -23,7 +23,8 @@ from trees import decision, plain_return, random_tree, tree
 
 from discodso.base.errors import EvaluationError, ExecutorError
 from discodso.tasks.policies.episodes import open_runner
-from discodso.tasks.policies.tree import Environment, Forest
+from discodso.tasks.policies.making import Environment
+from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.workers import WorkerPool
 
 TREES = [
@@ -358,7 +359,8 @@ import numpy as np
 from environments import Trouble, registered
 from killing import pids as worker_pids
 from trees import tree
-from discodso.tasks.policies.tree import Environment, Forest
+from discodso.tasks.policies.making import Environment
+from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.workers import WorkerPool
 
 def ask(pool, count):

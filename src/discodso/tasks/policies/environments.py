@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from types import MappingProxyType
 from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.envs.registration import EnvSpec
 
 from discodso.base.arrays import Floats
 from discodso.base.checks import is_number
 from discodso.base.errors import DeclarationError
+from discodso.space.design import one_line
 from discodso.tasks.policies.leaves import ActionNumbers
+from discodso.tasks.policies.making import Environment, make, step_limit
 from discodso.tasks.policies.observations import LARGEST, Feature, features, flat
 from discodso.tasks.policies.terms import Limits
-from discodso.tasks.policies.tree import Environment, Names, frozen_arguments
+from discodso.tasks.policies.tree import Names
 
-STEP_LIMIT = 10_000  # for environments that declare no limit of their own
 _WIDEST = 1e4  # a declared range wider than this says nothing
 _PROBE_EPISODES = 100
 _PROBE_STEPS = 20_000
@@ -76,36 +77,6 @@ class Interface:
             "actions": self.numbers.to_dict() if self.numbers else dict(self.action_names),
             "max_steps": self.max_steps,
         }
-
-
-def as_environment(given: Any, arguments: Mapping[str, Any] | None = None) -> Environment:
-    """An Environment from an id, or from one."""
-    if isinstance(given, Environment):
-        return given
-    if not isinstance(given, str) or not given:
-        raise DeclarationError(f"environment must be the id of a Gymnasium environment, got {given!r}")
-    return Environment(given, frozen_arguments(given, arguments or {}, DeclarationError))
-
-
-def make(environment: Environment, **more: Any) -> gymnasium.Env[Any, Any]:
-    """The environment, ready to use; what Gymnasium does not like is one line."""
-    try:
-        return gymnasium.make(environment.id, disable_env_checker=True, **dict(environment.arguments), **more)
-    except Exception as error:  # third-party code runs here
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise DeclarationError(f"Gymnasium cannot make {environment}: {reason}") from None
-
-
-def plain_spec(environment: Environment, entry_point: str) -> EnvSpec | None:
-    """How Gymnasium has an environment registered; None with arguments, or if someone registered it anew."""
-    spec = gymnasium.spec(environment.id)
-    changed = spec.entry_point != entry_point or spec.kwargs or spec.additional_wrappers
-    return None if changed or environment.arguments else spec
-
-
-def step_limit(env: gymnasium.Env[Any, Any]) -> int:
-    """Where an episode is cut off."""
-    return getattr(env.spec, "max_episode_steps", None) or STEP_LIMIT
 
 
 @dataclass(frozen=True)
@@ -181,8 +152,13 @@ def describe(
     seed: int = 0,
     probe: bool = False,
     moving: bool = False,
+    feature_names: Sequence[str] = (),
+    action_names: Sequence[str] = (),
 ) -> Interface:
     """Features, ranges and actions of an environment.
+
+    Names that are given go before those that the environment has (`feature_names` and `action_names`, attributes
+    or in its metadata), these before what is known of its family and the keys of its observations.
 
     Ranges that are given, by the name or the number of a feature, go before everything else. Declared bounds are
     used where they are finite and sane, the bounds of LunarLander-v2 for LunarLander; other features get the range
@@ -195,15 +171,13 @@ def describe(
         limit, size = step_limit(env), len(fit.features)
         family = environment.id.rsplit(":", 1)[-1].rsplit("/", 1)[-1].rsplit("-v", 1)[0]
         family += "Continuous" * (family == "LunarLander" and fit.numbers is not None)
-        names, words = _NAMES.get(family, ((), ()))
-        names = (
-            names if len(names) == size else tuple(own.name or f"x{n}" for n, own in enumerate(fit.features))
-        )
-        choices = range(fit.start, fit.start + fit.choices)
-        numbers = fit.numbers
-        if numbers is None:
-            words = words if len(words) == fit.choices else tuple(f"action {choice}" for choice in choices)
-        elif len(words) == len(numbers):
+        known = _NAMES.get(family, ((), ()))
+        plain = tuple(own.name or f"x{n}" for n, own in enumerate(fit.features))
+        names = _names("feature_names", size, feature_names, env, known[0], plain)
+        choices, numbers = range(fit.start, fit.start + fit.choices), fit.numbers
+        plain = numbers.names if numbers else tuple(f"action {choice}" for choice in choices)
+        words = _names("action_names", len(plain), action_names, env, known[1], plain)
+        if numbers is not None:
             numbers = replace(numbers, names=words)
         given = dict(_given_range(key, value, names) for key, value in (ranges or {}).items())
         sources, found = [""] * size, dict[int, Limits | None](given)
@@ -231,9 +205,51 @@ def describe(
             f"{_PROBE_EPISODES} random episodes; give ranges if that is wrong"
         )
     limits = tuple(found[n] for n in range(size))
-    known = tuple(zip(choices, words, strict=True)) if numbers is None else ()
+    actions = tuple(zip(choices, words, strict=True)) if numbers is None else ()
     whole = tuple(own.whole for own in fit.features)
-    return Interface(environment, names, limits, tuple(sources), known, limit, numbers, whole, tuple(hints))
+    return Interface(environment, names, limits, tuple(sources), actions, limit, numbers, whole, tuple(hints))
+
+
+def _names(
+    key: str,
+    size: int,
+    given: Sequence[str],
+    env: gymnasium.Env[Any, Any],
+    known: tuple[str, ...],
+    plain: tuple[str, ...],
+) -> tuple[str, ...]:
+    """Names of features or actions, each different: those given, the environment's, those known, or plain ones."""
+    if given:
+        chosen = tuple(given)
+        if isinstance(given, str) or not all(isinstance(name, str) and one_line(name) for name in chosen):
+            raise DeclarationError(f"{key} must be a list of names, got {given!r:.100}")
+        if len(chosen) != size:
+            raise DeclarationError(f"{key} must have {size} names here, got {len(chosen)}")
+        if len(set(chosen)) < size:
+            raise DeclarationError(f"{key} has a name twice: {', '.join(chosen)}")
+        return chosen
+    for own in (_attribute(env, key), (env.metadata or {}).get(key), known):
+        # An environment may be wrapped in what changes its observations: its names are then of other things.
+        listed = isinstance(own, (list, tuple)) and len(own) == size
+        if listed and all(isinstance(name, str) and one_line(name) for name in own or ()):
+            return _distinct(own or ())
+    return _distinct(plain)
+
+
+def _attribute(env: gymnasium.Env[Any, Any], key: str) -> Any:
+    try:
+        return env.get_wrapper_attr(key)
+    except AttributeError:
+        return None
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, numbered where two are equal."""
+    found: list[str] = []
+    for name in names:
+        others = (f"{name} ({number})" for number in count(2))
+        found.append(next(other for other in chain((name,), others) if other not in found))
+    return tuple(found)
 
 
 def _around(met: Limits | None, feature: Feature) -> tuple[Limits | None, Limits | None]:

@@ -14,10 +14,11 @@ from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import is_integer, require, require_integer
 from discodso.base.errors import DeclarationError, EvaluationError
 from discodso.tasks.policies.columns import walk
-from discodso.tasks.policies.environments import STEP_LIMIT, as_environment, check_fits, make, step_limit
+from discodso.tasks.policies.environments import check_fits
+from discodso.tasks.policies.making import STEP_LIMIT, Environment, as_environment, make, step_limit
 from discodso.tasks.policies.observations import flat
 from discodso.tasks.policies.simulators import simulator_for
-from discodso.tasks.policies.tree import DecisionTree, Environment, Forest, action_of
+from discodso.tasks.policies.tree import DecisionTree, Forest, action_of
 from discodso.tasks.policies.workers import Stage, WorkerPool
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from discodso.base.errors import DeclarationError
 from discodso.base.files import write_atomically
-from discodso.tasks.policies.environments import STEP_LIMIT, make
 from discodso.tasks.policies.episodes import environment_for
+from discodso.tasks.policies.making import STEP_LIMIT, make
 from discodso.tasks.policies.tree_policy import TreePolicy
 
 FORMATS = (".gif", ".mp4")

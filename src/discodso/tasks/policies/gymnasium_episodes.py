@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from discodso.tasks.policies.columns import Columns, walk
-from discodso.tasks.policies.environments import check_fits, make, plain_spec
+from discodso.tasks.policies.environments import check_fits
 from discodso.tasks.policies.leaves import ActionNumbers, Leaf
+from discodso.tasks.policies.making import Environment, make, plain_spec
 from discodso.tasks.policies.observations import flat
 from discodso.tasks.policies.splits import Split
-from discodso.tasks.policies.tree import Environment, action_of
+from discodso.tasks.policies.tree import action_of
 
 EpisodeFunction = Callable[[Any, Columns, int, int], float]  # environment, tree, seed and steps to the return
 _ENTRY = "gymnasium.envs.box2d.lunar_lander:LunarLander"

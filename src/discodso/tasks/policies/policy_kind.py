@@ -26,8 +26,9 @@ from discodso.run.result import Result
 from discodso.run.settings import RunSettings
 from discodso.run.start import start
 from discodso.space.design import Design
-from discodso.tasks.policies.environments import Interface, as_environment
+from discodso.tasks.policies.environments import Interface
 from discodso.tasks.policies.episodes import open_runner
+from discodso.tasks.policies.making import as_environment
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.policy_choice import PolicySearch, choose_and_test
 from discodso.tasks.policies.policy_options import BUDGET, PolicyOptions
@@ -83,7 +84,8 @@ def search_policy(
     """Search for a decision tree that acts well in a Gymnasium environment.
 
     Args:
-        environment: id, such as "CartPole-v1".
+        environment: id, such as "CartPole-v1"; a specification (EnvSpec) or an instance, to make more like it; or
+            a class or function that makes one, which `resume` needs again as its `task`.
         budget: objective calls, each the mean return of a tree over fresh episodes.
         preset: "default" for what measured best, "paper" for the paper's settings and protocol.
         method: settings of the method in place of the preset's.
@@ -94,7 +96,7 @@ def search_policy(
 
     Ctrl-C ends the search; what was found until then is still chosen from and tested.
     """
-    given = as_environment(environment, options.pop("arguments", None))
+    given = as_environment(environment, options.pop("arguments", None), options.pop("wrappers", ()))
     plan = Plan(budget, **{"top": KIND.top, **taken(Plan, options)})
     own = taken(PolicyOptions, options)
     require_nothing_left("search_policy", options, Plan, PolicyOptions)
@@ -103,8 +105,10 @@ def search_policy(
         tests = tuple(int(test) for test in own["test_seeds"])
         own["test_seeds"] = None if tests == tuple(TEST_SEEDS) else tests
     own["ranges"] = {str(name): tuple(ends) for name, ends in (own.get("ranges") or {}).items()}
-    task = PolicyOptions(environment=given.id, arguments=dict(given.arguments), **own)
-    settings = RunSettings(task, plan, method, preset)
+    task = PolicyOptions(
+        environment=given.id, arguments=dict(given.arguments), wrappers=given.wrappers, **own
+    )
+    settings = RunSettings(task, plan, method, preset, given=None if given.factory is None else given)
     settings = begun(settings, partial(Callbacks(callback), "note"), first, teacher)
     found: PolicySearch = start(settings, out=out, callback=callback).found
     return found
@@ -121,7 +125,7 @@ def begun(
     start_from, teacher = start_from or task.start_from, task.teacher if teacher is None else teacher
     if settings.begun or (isinstance(start_from, (list, tuple)) and not start_from and teacher is None):
         return settings
-    interface, space = space_for(task, settings.preset, settings.plan.seed)
+    interface, space = space_for(task, settings.preset, settings.plan.seed, settings.given)
     names, first = designs_from(start_from, interface, space)
     record: dict[str, Any] = {"start_from": names, "designs": len(first)}
     designs = dict.fromkeys((*settings.initial_designs, *first))
@@ -136,13 +140,20 @@ def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
         raise SettingsError(f"run.confirm_calls is not for a policy, {why}")
     plan = replace(plan, confirm_calls=0)
     for name, value in options.arguments.items():
-        if value is None or (isinstance(value, (list, tuple)) and None in value):
-            why = "which the settings of a run cannot hold; leave it out"
+        if _has_none(value):
+            why = (
+                "which the settings of a run cannot hold; leave it out, or hand over a function that makes it"
+            )
             raise DeclarationError(f"arguments: {name} is or has None, {why}")
+    handed = None if given is None else as_environment(given)
+    if handed is not None and handed.id != options.environment:
+        raise DeclarationError(
+            f"the run is one of {options.environment}, what was handed over is {handed.id}"
+        )
     paper = settings.preset == "paper"
     method = paper_settings() if paper else default_settings(options.common_episodes, plan.budget)
     race = _racing(options, settings.method or method, paper)
-    interface, space = space_for(options, settings.preset, plan.seed)
+    interface, space = space_for(options, settings.preset, plan.seed, handed)
     tests = tuple(TEST_SEEDS if options.test_seeds is None else options.test_seeds)
     runner = stack.enter_context(open_runner(interface.environment, options.workers, search_seeds(plan.seed)))
     task = tree_task(interface, runner, space, options.episodes, race, plan.seed, options.common_episodes)
@@ -160,6 +171,11 @@ def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
     if any(interface.hints):
         focus = partial(Visits, interface=interface, hints=interface.hints, seed=plan.seed)
     return Prepared(task, plan, method, finish, lambda: _introduction(interface), focus=focus)
+
+
+def _has_none(value: Any) -> bool:
+    inside = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return value is None or any(map(_has_none, inside))
 
 
 def _racing(options: PolicyOptions, method: MethodSettings, paper: bool) -> Racing | None:
@@ -297,11 +313,15 @@ KIND = Kind(
     prepare=_prepare,
     begin=begun,
     title=_title,
+    told=True,
     template="""# A decision tree that acts in a Gymnasium environment.
 
 [task]
 kind = "policy"
 environment = "CartPole-v1"   # an id, or module:Id-v0
+# wrappers = ["FlattenObservation"]  # of gymnasium.wrappers, or module:Class; arguments follow as JSON
+# feature_names = ["position", "velocity", "angle", "spin"]
+# action_names = ["left", "right"]
 episodes = 100             # N, for one objective call: its reward is their mean return
 # max_nodes = 31           # decisions and leaves of the largest tree
 # typical_nodes = 7        # begin with trees of about this size, 0 for any; by default as the preset has it

@@ -31,6 +31,11 @@ def _pairs(words: list[str]) -> dict[str, Any]:
     return found
 
 
+def _listed(words: list[str]) -> tuple[str, ...]:
+    """Names, between commas."""
+    return tuple(name.strip() for text in words for name in text.split(","))
+
+
 def _ranges(words: list[str]) -> dict[str, tuple[float, float]]:
     """FEATURE=LOW,HIGH for thresholds."""
     found = {}
@@ -51,12 +56,32 @@ class PolicyOptions:
     """[task] of a decision tree that acts in an environment."""
 
     kind: ClassVar[str] = "policy"
-    environment: str = option(help="Id of a Gymnasium environment, such as CartPole-v1.")
+    environment: str = option(
+        help="Id of a Gymnasium environment, such as CartPole-v1, or module:Id-v0 of a module of your own."
+    )
     arguments: dict[str, Any] = option(
         factory=dict,
         help="Of the environment, for `gymnasium.make`; on the command line NAME=VALUE, may be given again.",
         command="argument",
         read=_pairs,
+    )
+    wrappers: tuple[str, ...] = option(
+        (),
+        "Put around the environment, in this order: FlattenObservation and others of gymnasium.wrappers, or "
+        'module:Class; arguments follow as JSON, \'FilterObservation {"filter_keys": ["image"]}\'. On the '
+        "command line one, may be given again.",
+        command="wrapper",
+    )
+    feature_names: tuple[str, ...] = option(
+        (),
+        "What the numbers of an observation are called; by default as the environment says. On the command line "
+        "with commas between.",
+        read=_listed,
+    )
+    action_names: tuple[str, ...] = option(
+        (),
+        "What the choices, or the numbers of an action, are called; likewise.",
+        read=_listed,
     )
     ranges: dict[str, tuple[float, float]] = option(
         factory=dict,

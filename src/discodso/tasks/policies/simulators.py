@@ -23,8 +23,8 @@ import numpy as np
 from discodso.base.arrays import Floats, Ints
 from discodso.tasks.policies import _simulators
 from discodso.tasks.policies._simulators import Maths
-from discodso.tasks.policies.environments import plain_spec
-from discodso.tasks.policies.tree import Environment, Forest
+from discodso.tasks.policies.making import Environment, plain_spec
+from discodso.tasks.policies.tree import Forest
 
 KINDS = {
     "CartPole-v1": (0, "gymnasium.envs.classic_control.cartpole:CartPoleEnv"),

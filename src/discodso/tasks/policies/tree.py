@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,11 +13,12 @@ from typing import Any, Self
 import numpy as np
 
 from discodso.base.arrays import Ints
-from discodso.base.errors import DiscodsoError, InvalidDesignError
+from discodso.base.errors import InvalidDesignError
 from discodso.base.files import write_atomically
 from discodso.space.design import one_line
 from discodso.tasks.policies.columns import Columns, fill_action, walk
 from discodso.tasks.policies.leaves import ActionNumbers, Leaf
+from discodso.tasks.policies.making import Environment
 from discodso.tasks.policies.observations import flat
 from discodso.tasks.policies.splits import Nodes, Oblique, Split, split_from
 from discodso.tasks.policies.terms import Known, shown
@@ -216,46 +217,6 @@ def action_of(columns: Columns, numbers: ActionNumbers | None, x: Sequence[float
     action = [0.0] * len(numbers)
     fill_action(columns, leaf, x, numbers.low, numbers.high, action)
     return numbers.array(action)
-
-
-@dataclass(frozen=True)
-class Environment:
-    """Which Gymnasium environment: its id and the arguments for `gymnasium.make`, as sorted pairs."""
-
-    id: str
-    arguments: tuple[tuple[str, Any], ...] = ()
-
-    def __str__(self) -> str:
-        given = ", ".join(f"{key}={value!r}" for key, value in self.arguments)
-        return f"{self.id}({given})" if given else self.id
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {"id": self.id, "arguments": dict(self.arguments)}
-
-    @classmethod
-    def from_dict(cls, data: Any) -> Environment:
-        """Inverse of `to_dict`."""
-        good = isinstance(data, dict) and set(data) == {"id", "arguments"} and isinstance(data["id"], str)
-        if not good or not isinstance(data["arguments"], dict):
-            raise InvalidDesignError(
-                f"environment must be an object with id and arguments, got {shown(data)}"
-            )
-        return cls(data["id"], frozen_arguments(data["id"], data["arguments"], InvalidDesignError))
-
-
-def frozen_arguments(
-    environment: str, arguments: Mapping[str, Any], refusal: type[DiscodsoError]
-) -> tuple[tuple[str, Any], ...]:
-    """Arguments as sorted pairs that can be hashed: lists become tuples, for JSON knows only lists."""
-    for key, value in arguments.items():
-        items = value if isinstance(value, (list, tuple)) else (value,)
-        if not isinstance(key, str) or not all(isinstance(item, str | int | float | None) for item in items):
-            raise refusal(
-                f"arguments of {environment} must have names, and be numbers, strings, booleans or lists of them, "
-                f"got {shown(key)}: {shown(value)}"
-            )
-    return tuple(sorted((k, tuple(v) if isinstance(v, list) else v) for k, v in arguments.items()))
 
 
 def _read_nodes(data: Any, place: str = "the tree", depth: int = 0) -> Nodes:

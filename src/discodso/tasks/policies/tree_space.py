@@ -13,8 +13,9 @@ from discodso.run.task import Task
 from discodso.space.bounds import DecisionTreeBounds
 from discodso.space.constraints import DifferentLeaves, Prior, SoftLength, UniformArity
 from discodso.space.tokens import Tree
-from discodso.tasks.policies.environments import Interface, as_environment, describe
+from discodso.tasks.policies.environments import Interface, describe
 from discodso.tasks.policies.episodes import Runner, open_runner
+from discodso.tasks.policies.making import Environment, as_environment
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.policy_options import EPISODES, MAX_NODES, RESOLUTION, PolicyOptions, Splits
 from discodso.tasks.policies.racing import Racing
@@ -76,11 +77,17 @@ def tree_space(
     )
 
 
-def space_for(options: PolicyOptions, preset: Preset, seed: int) -> tuple[Interface, TreeSpace]:
-    """What trees see and do, and which there are, as the options of a task have it."""
-    given = as_environment(options.environment, options.arguments)
+def space_for(
+    options: PolicyOptions, preset: Preset, seed: int, given: Environment | None = None
+) -> tuple[Interface, TreeSpace]:
+    """What trees see and do, and which there are, as the options of a task have it.
+
+    The environment may be given, where options hold only its name.
+    """
+    given = given or as_environment(options.environment, options.arguments, options.wrappers)
     default = preset == "default"
-    interface = describe(given, options.ranges, seed, options.probe_ranges, default and options.moving_ranges)
+    ranges = options.ranges, seed, options.probe_ranges, default and options.moving_ranges
+    interface = describe(given, *ranges, options.feature_names, options.action_names)
     typical = (_TYPICAL_NODES if default else 0) if options.typical_nodes is None else options.typical_nodes
     preferred = min(typical, options.max_nodes) or None
     linear = options.leaves == "linear"

@@ -15,7 +15,8 @@ from discodso.base.arrays import Floats
 from discodso.disco.archive import Archive
 from discodso.space.space import Space
 from discodso.space.state import State
-from discodso.tasks.policies.environments import Interface, make
+from discodso.tasks.policies.environments import Interface
+from discodso.tasks.policies.making import make
 from discodso.tasks.policies.observations import flat
 from discodso.tasks.policies.terms import Limits
 from discodso.tasks.policies.tree import DecisionTree, action_of

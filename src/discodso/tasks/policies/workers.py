@@ -19,7 +19,8 @@ from discodso.run.executors.chunks import Chunks, GivenUp, Retries
 from discodso.run.executors.processes import Processes
 from discodso.tasks.policies.columns import Columns
 from discodso.tasks.policies.gymnasium_episodes import EpisodeFunction, opened
-from discodso.tasks.policies.tree import Environment, Forest
+from discodso.tasks.policies.making import Environment
+from discodso.tasks.policies.tree import Forest
 
 # Workers are here and end by the fault of an environment, so each episode goes alone after the first time.
 _RETRIES = Retries(together=1, afresh=False)
