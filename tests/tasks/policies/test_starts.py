@@ -12,9 +12,10 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from discodso import TreePolicy, resume, search_policy
 from discodso.base.errors import DiscodsoError
 from discodso.tasks.policies.columns import walk
-from discodso.tasks.policies.environments import as_environment, describe
+from discodso.tasks.policies.environments import describe
+from discodso.tasks.policies.making import Environment, as_environment
 from discodso.tasks.policies.starts import design_of, designs_from, fitted_tree
-from discodso.tasks.policies.tree import DecisionTree, Environment
+from discodso.tasks.policies.tree import DecisionTree
 from discodso.tasks.policies.tree_space import tree_space
 
 CART = describe(as_environment("CartPole-v1"))
