@@ -9,11 +9,11 @@ stands in, because loops whose input and output are surely apart become vector c
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from discodso.base.arrays import Floats, Ints
+from discodso.base.compiled import compiled
 from discodso.tasks.regression import _vector_math
-from discodso.tasks.regression._vector_math import OPTIONS
+from discodso.tasks.regression._vector_math import OPTIONS, fill, take
 from discodso.tasks.regression.operators import INPUT, VALUE
 
 BLOCK = 128
@@ -25,7 +25,7 @@ Workspace = tuple[
 ]  # buffer [inputs and stack, BLOCK], work [3, BLOCK] for functions, stack
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def binary(code: int, a: Floats, b: Floats, out: Floats, count: int) -> None:
     if code == 0:
         for j in range(count):
@@ -44,7 +44,7 @@ def binary(code: int, a: Floats, b: Floats, out: Floats, count: int) -> None:
             out[j] = a[j] ** b[j]
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def unary(code: int, a: Floats, out: Floats, work: Floats, count: int) -> None:
     if code <= 5:
         _vector_math.sine(a, out, work[0], code - 4, count)
@@ -88,22 +88,23 @@ def unary(code: int, a: Floats, out: Floats, work: Floats, count: int) -> None:
             out[j] = np.arctan(a[j])
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def workspace_for(columns: Floats, size: int) -> Workspace:
     """For expressions of up to `size` tokens."""
     buffer = np.empty((columns.shape[0] + 2 * size + 2, BLOCK))
     return buffer, np.empty((3, BLOCK)), np.empty(size + 1, np.int64)
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def load(columns: Floats, start: int, buffer: Floats) -> int:
     """Put the block of rows from `start` on into the buffer; returns how many they are."""
     count: int = min(BLOCK, columns.shape[1] - start)
-    buffer[: len(columns), :count] = columns[:, start : start + count]
+    for i in range(len(columns)):
+        take(buffer[i], columns[i, start:], count)
     return count
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def run(programs: Programs, b: int, inputs: int, workspace: Workspace, count: int) -> Floats:
     """Evaluate expression b on the block whose inputs stand in the buffer; returns the row of the result."""
     tokens, values, lengths, code, operand = programs
@@ -140,17 +141,17 @@ def run(programs: Programs, b: int, inputs: int, workspace: Workspace, count: in
     return result
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def predict(programs: Programs, columns: Floats, predictions: Floats) -> None:
     """predictions[B, n] of B expressions on n rows."""
     room = workspace_for(columns, programs[0].shape[1])
     for start in range(0, columns.shape[1], BLOCK):
         count = load(columns, start, room[0])
         for b in range(len(predictions)):
-            predictions[b, start : start + count] = run(programs, b, len(columns), room, count)[:count]
+            take(predictions[b, start:], run(programs, b, len(columns), room, count), count)
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def errors(programs: Programs, data: Data, absolute: bool, scaled: bool, result: Floats) -> None:
     """result[B]: weighted sums of squared or absolute errors, infinite where a prediction is not finite.
 
@@ -162,7 +163,7 @@ def errors(programs: Programs, data: Data, absolute: bool, scaled: bool, result:
     room = workspace_for(columns, programs[0].shape[1])
     # For each expression its first value, and sums of g, g^2 and g times the target.
     sums = np.zeros((4, len(result) if scaled else 0))
-    result[:] = 0.0
+    fill(result, 0.0, len(result))
     for start in range(0, len(target), BLOCK):
         count = load(columns, start, room[0])
         y, w = target[start : start + count], weights[start : start + count]

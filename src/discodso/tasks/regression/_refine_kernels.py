@@ -8,13 +8,13 @@ once. It costs about as much as two evaluations, however many constants there ar
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints
+from discodso.base.compiled import compiled
 from discodso.tasks.regression import _evaluator_kernels as kernels
 from discodso.tasks.regression import _vector_math
 from discodso.tasks.regression._evaluator_kernels import BLOCK, Data, Programs, Workspace
-from discodso.tasks.regression._vector_math import OPTIONS
+from discodso.tasks.regression._vector_math import OPTIONS, fill, take
 from discodso.tasks.regression.operators import INPUT, VALUE
 
 _SMALLEST_DAMPING, _FIRST_DAMPING, _LARGEST_DAMPING = 1e-9, 1e-3, 1e6
@@ -24,14 +24,14 @@ _LESS, _MORE = 0.1, 8.0  # what damping becomes after a step that helped, and af
 Graph = tuple[Ints, Ints, Bools, Ints, Floats, Floats]
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _graph(size: int) -> Graph:
     first, second, places = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
     varies, nodes, slopes = np.zeros(size, np.bool_), np.empty((size, BLOCK)), np.empty((size + 1, BLOCK))
     return first, second, varies, places, nodes, slopes
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _structure(programs: Programs, b: int, stack: Ints, graph: Graph) -> int:
     """Write down what depends on what in expression b; returns the number of its constants."""
     tokens, _, lengths, code, _ = programs
@@ -60,7 +60,7 @@ def _structure(programs: Programs, b: int, stack: Ints, graph: Graph) -> int:
     return count
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _forward(programs: Programs, b: int, graph: Graph, workspace: Workspace, count: int) -> None:
     """The values of all nodes on the block of rows whose inputs stand in the buffer."""
     tokens, values, lengths, code, operand = programs
@@ -83,7 +83,7 @@ def _forward(programs: Programs, b: int, graph: Graph, workspace: Workspace, cou
             kernels.unary(kind, nodes[first[position]], out, work, count)
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _binary_slopes(
     kind: int, a: Floats, b: Floats, f: Floats, g: Floats, to_a: Floats, to_b: Floats, count: int
 ) -> None:
@@ -105,7 +105,7 @@ def _binary_slopes(
             to_b[j] = g[j] * f[j] * np.log(a[j])
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _unary_slopes(kind: int, a: Floats, f: Floats, g: Floats, out: Floats, work: Floats, count: int) -> None:
     if kind <= 5:
         _vector_math.sine(a, out, work[0], 5 - kind, count)
@@ -153,13 +153,13 @@ def _unary_slopes(kind: int, a: Floats, f: Floats, g: Floats, out: Floats, work:
             out[j] = g[j] / (1.0 + a[j] * a[j])
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _backward(programs: Programs, b: int, graph: Graph, work: Floats, count: int) -> None:
     """The slopes: the derivative of the expression by every node that a constant can move."""
     first, second, varies, _, nodes, slopes = graph
     tokens, _, lengths, code, _ = programs
     unused = len(slopes) - 1
-    slopes[0, :count] = 1.0
+    fill(slopes[0], 1.0, count)
     for position in range(lengths[b]):
         kind = code[tokens[b, position]]
         if kind >= INPUT or not varies[position]:
@@ -178,7 +178,7 @@ def _backward(programs: Programs, b: int, graph: Graph, work: Floats, count: int
             _unary_slopes(kind, nodes[left], f, g, slopes[left], work, count)
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def jacobian(programs: Programs, columns: Floats, result: Floats) -> None:
     """result[k, n]: the derivative of one expression by each of its k constants."""
     size = programs[0].shape[1]
@@ -191,10 +191,10 @@ def jacobian(programs: Programs, columns: Floats, result: Floats) -> None:
         _forward(programs, 0, graph, room, count)
         _backward(programs, 0, graph, work, count)
         for k in range(len(result)):
-            result[k, start : start + count] = slopes[places[k], :count]
+            take(result[k, start:], slopes[places[k]], count)
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _error(programs: Programs, b: int, data: Data, scaled: bool, workspace: Workspace, line: Floats) -> float:
     """Mean squared error of f, or of the best a + b f; infinite where not finite. `line` becomes a and b."""
     columns, target, weights = data
@@ -233,7 +233,7 @@ def _error(programs: Programs, b: int, data: Data, scaled: bool, workspace: Work
     return max(variance - explained, 0.0) if abs(explained) < np.inf else variance
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _solve(matrix: Floats, right: Floats, size: int) -> bool:
     """Cholesky in place; `right` becomes the solution. False if the matrix is not positive definite."""
     for i in range(size):
@@ -258,7 +258,7 @@ def _solve(matrix: Floats, right: Floats, size: int) -> bool:
     return True
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def levenberg_marquardt(
     programs: Programs,
     data: Data,
@@ -299,8 +299,9 @@ def levenberg_marquardt(
         damping, going = _FIRST_DAMPING, errors[b] < np.inf
         while going and calls[b] + 2 <= allowed[b] and errors[b] > 1e-28:
             calls[b] += 1
-            gram[:total, :total] = 0.0
-            pull[:total] = 0.0
+            for i in range(total):
+                fill(gram[i], 0.0, total)
+            fill(pull, 0.0, total)
             for start in range(0, len(target), BLOCK):
                 count = kernels.load(columns, start, buffer)
                 y, w = target[start : start + count], weights[start : start + count]
@@ -310,8 +311,8 @@ def levenberg_marquardt(
                 for j in range(count):
                     residual[j] = w[j] * (line[0] + line[1] * f[j] - y[j])
                 if scaled:
-                    table[0, :count] = 1.0
-                    table[1, :count] = f[:count]
+                    fill(table[0], 1.0, count)
+                    take(table[1], f, count)
                 for k in range(constants):
                     column, slope = table[lead + k], slopes[places[k]]
                     for j in range(count):
@@ -330,7 +331,7 @@ def levenberg_marquardt(
                 scale[i] = np.sqrt(gram[i, i]) if gram[i, i] > 1e-300 else 1.0
                 if not scale[i] < 1e150:
                     going = False
-            before[:] = values
+            take(before, values, size)
             while going and calls[b] < allowed[b]:
                 for i in range(total):
                     step[i] = -pull[i] / scale[i]
@@ -342,7 +343,7 @@ def levenberg_marquardt(
                         if (value <= low and step[i] < 0.0) or (value >= high and step[i] > 0.0):
                             # At a bound, and pulled beyond it: it stays.
                             step[i] = 0.0
-                            system[i, :i] = 0.0
+                            fill(system[i], 0.0, i)
                             scale[i] = np.inf
                 for i in range(total):
                     for k in range(i):
@@ -363,9 +364,10 @@ def levenberg_marquardt(
                     error = _error(programs, b, data, scaled, room, new_line)
                     if error < errors[b]:
                         going = error < (1.0 - least_gain) * errors[b]
-                        errors[b], line[:] = error, new_line
+                        errors[b] = error
+                        take(line, new_line, 2)
                         damping = max(damping * _LESS, _SMALLEST_DAMPING)
                         break
-                values[:] = before
+                take(values, before, size)
                 damping *= _MORE
                 going = damping < _LARGEST_DAMPING

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints, Words
-from discodso.tasks.regression._vector_math import OPTIONS
+from discodso.base.compiled import compiled
+from discodso.tasks.regression._vector_math import OPTIONS, take
 from discodso.tasks.regression.engine import _units
 from discodso.tasks.regression.engine import _variation as variation
 from discodso.tasks.regression.engine._fitting import Fitting, Target, fit, solve_terms
@@ -33,7 +33,7 @@ Archive = tuple[Ints, Floats, Ints, Floats, Words, Floats, Ints]
 Problem = tuple[Target, Floats, Floats, Bools, int, tuple[float, float], Floats, _units.Units]
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def functions_of(codes: Ints, length: int) -> int:
     """Which functions an expression uses, as bits."""
     bits = 0
@@ -43,7 +43,7 @@ def functions_of(codes: Ints, length: int) -> int:
     return bits
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def place_for(archive: Archive, price: int, codes: Ints, length: int, error: float, mark: np.uint64) -> int:
     """The slot of a cell that an expression would take, -1 for none.
 
@@ -70,7 +70,7 @@ def place_for(archive: Archive, price: int, codes: Ints, length: int, error: flo
     return slots - 1 if error < errors[start + slots - 1] else -1
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def insert(
     archive: Archive,
     price: int,
@@ -92,17 +92,20 @@ def insert(
         counts[price] += 1
     while place > 0 and error < errors[start + place - 1]:
         a, b = start + place, start + place - 1
-        own[a], own_values[a], lengths[a] = own[b], own_values[b], lengths[b]
-        errors[a], marks[a], own_coefficients[a] = errors[b], marks[b], own_coefficients[b]
+        take(own[a], own[b], lengths[b])
+        take(own_values[a], own_values[b], lengths[b])
+        take(own_coefficients[a], own_coefficients[b], len(coefficients))
+        lengths[a], errors[a], marks[a] = lengths[b], errors[b], marks[b]
         place -= 1
     at = start + place
-    own[at, :length], own_values[at, :length] = codes[:length], values[:length]
+    take(own[at], codes, length)
+    take(own_values[at], values, length)
+    take(own_coefficients[at], coefficients, len(coefficients))
     lengths[at], errors[at], marks[at] = length, error, mark
-    own_coefficients[at] = coefficients
     return True
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def only_form(archive: Archive, price: int, mark: np.uint64) -> bool:
     """Whether no cheaper form of a function is kept; dearer ones are taken out."""
     own, own_values, lengths, errors, marks, own_coefficients, counts = archive
@@ -116,12 +119,11 @@ def only_form(archive: Archive, price: int, mark: np.uint64) -> bool:
             if cell < price:
                 return False
             for a in range(place, cell * slots + counts[cell] - 1):
-                own[a], own_values[a], lengths[a] = own[a + 1], own_values[a + 1], lengths[a + 1]
-                errors[a], marks[a], own_coefficients[a] = (
-                    errors[a + 1],
-                    marks[a + 1],
-                    own_coefficients[a + 1],
-                )
+                b = a + 1
+                take(own[a], own[b], lengths[b])
+                take(own_values[a], own_values[b], lengths[b])
+                take(own_coefficients[a], own_coefficients[b], own_coefficients.shape[1])
+                lengths[a], errors[a], marks[a] = lengths[b], errors[b], marks[b]
             counts[cell] -= 1
             last = cell * slots + counts[cell]
             errors[last], marks[last] = np.inf, np.uint64(0)
@@ -129,7 +131,7 @@ def only_form(archive: Archive, price: int, mark: np.uint64) -> bool:
     return True
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def rate(
     draft: variation.Draft,
     problem: Problem,
@@ -186,7 +188,7 @@ def rate(
     return calls, error
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def a_parent(archive: Archive, state: Words, greed: float) -> int:
     """A place in the archive: a cell by chance, and its better members with preference."""
     counts, errors = archive[6], archive[3]
@@ -218,7 +220,7 @@ def a_parent(archive: Archive, state: Words, greed: float) -> int:
     return cell * slots
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def evolve(
     archive: Archive,
     pool: tuple[Ints, Ints, int],
@@ -249,8 +251,11 @@ def evolve(
         first, second = a_parent(archive, state, 0.5), a_parent(archive, state, 0.2)
         if first < 0:
             return
-        codes_a[:], values_a[:], weights_a[:] = own[first], own_values[first], coefficients[first]
-        codes_b[:], values_b[:] = own[second], own_values[second]
+        take(codes_a, own[first], size)
+        take(values_a, own_values[first], size)
+        take(weights_a, coefficients[first], len(weights_a))
+        take(codes_b, own[second], size)
+        take(values_b, own_values[second], size)
         move = chosen(state, moves)
         mother = codes_a, values_a, lengths[first], weights_a
         father = codes_b, values_b, lengths[second]
@@ -267,7 +272,8 @@ def evolve(
         if uniform(state) < 0.2:  # two changes at once
             other = chosen(state, moves)
             if other < variation.MOVE and draft[2][0] > 0:
-                codes_a[:], values_a[:] = draft[0], draft[1]
+                take(codes_a, draft[0], size)
+                take(values_a, draft[1], size)
                 mother = codes_a, values_a, draft[2][0], weights_a
                 again = other not in (variation.WRAP, variation.FACTOR)
                 if again and not variation.vary(
@@ -288,7 +294,7 @@ def evolve(
             counts[2] += 1
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def rate_pool(
     pool: tuple[Ints, Ints, int],
     first: int,
@@ -318,7 +324,8 @@ def rate_pool(
         for lead in range(1 + logarithms):
             if lead == 1:
                 draft[0][0] = LOG_SIZE
-            draft[0][lead : lead + length], draft[2][0] = codes[item, :length], lead + length
+            take(draft[0][lead:], codes[item], length)
+            draft[2][0] = lead + length
             allowed = 1
             for place in range(lead, lead + length):
                 if draft[0][place] == CONSTANT:
@@ -334,7 +341,7 @@ def rate_pool(
     return count
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def merge(archive: Archive, other: Archive) -> None:
     """Offer all that another archive has kept to an archive of the same view."""
     codes, values, lengths, errors, marks, coefficients, counts = other

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints
+from discodso.base.compiled import compiled
 from discodso.tasks.regression._refine_kernels import _binary_slopes, _solve, _unary_slopes
 from discodso.tasks.regression._vector_math import OPTIONS
 from discodso.tasks.regression.engine._trees import (
@@ -49,7 +49,6 @@ Fitting = tuple[
 ]
 
 
-@njit(**OPTIONS)
 def fitting_room(columns: Floats, size: int) -> Fitting:
     """Work space for expressions of up to `size` tokens on columns[d, n]."""
     count, terms = columns.shape[1], MOST_TERMS + 1
@@ -67,7 +66,7 @@ def fitting_room(columns: Floats, size: int) -> Fitting:
     )
 
 
-@njit(**SUMS)
+@compiled(inner=True, **SUMS)
 def dot(a: Floats, b: Floats) -> float:
     total = 0.0
     for j in range(len(a)):
@@ -75,13 +74,13 @@ def dot(a: Floats, b: Floats) -> float:
     return total
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _take_off(q: Floats, part: float, p: Floats) -> None:
     for j in range(len(q)):
         q[j] -= part * p[j]
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _make_orthogonal(q: Floats, t: int, fixed: Floats, basis: Floats, triangle: Floats) -> None:
     """Take off q[n] what the fixed columns and the terms before t explain; shares are added to column t."""
     for s in range(len(fixed)):
@@ -95,7 +94,7 @@ def _make_orthogonal(q: Floats, t: int, fixed: Floats, basis: Floats, triangle: 
         _take_off(q, part, basis[s])
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def solve_terms(
     codes: Ints, values: Floats, literals: Floats, starts: Ints, count: int, data: Target, room: Fitting
 ) -> float:
@@ -118,7 +117,8 @@ def solve_terms(
         if not before < 1e300:
             return np.inf
         triangle[t, 0] = before  # below the diagonal there is room
-        triangle[:t, t] = 0.0
+        for s in range(t):
+            triangle[s, t] = 0.0
         _make_orthogonal(q, t, fixed, basis, triangle)
         after = dot(q, q)
         if after < _DIGIT_LOST * before:
@@ -137,7 +137,8 @@ def solve_terms(
         coefficients[t] = dot(q, residual)
         _take_off(residual, coefficients[t], q)
     total, size = dot(residual, residual), dot(rest, rest) + mean * mean
-    coefficients[count + 1 :] = 0.0
+    for t in range(count + 1, len(coefficients)):
+        coefficients[t] = 0.0
     coefficients[0] = mean
     for t in range(count, 0, -1):
         if triangle[t, t] == 0.0:
@@ -153,7 +154,7 @@ def solve_terms(
     return total
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _structure(codes: Ints, start: int, end: int, room: Fitting) -> None:
     """Operands of the nodes of a term, and which of them a constant moves."""
     stack, varies, operands = room[0][2], room[7], room[8]
@@ -175,7 +176,7 @@ def _structure(codes: Ints, start: int, end: int, room: Fitting) -> None:
             stack[top - 1] = place
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _backward(codes: Ints, start: int, end: int, room: Fitting) -> None:
     """Slopes of a term by its nodes, as far as a constant moves them; its values stand in the buffer."""
     (buffer, places, _, work), slopes, varies, operands = room[0], room[5], room[7], room[8]
@@ -203,7 +204,7 @@ def _backward(codes: Ints, start: int, end: int, room: Fitting) -> None:
             _unary_slopes(kind, buffer[places[left]], f, g, slopes[left], work, count)
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _tangents(
     codes: Ints,
     literals: Floats,
@@ -240,7 +241,7 @@ def _tangents(
     return True
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def fit(
     codes: Ints,
     values: Floats,

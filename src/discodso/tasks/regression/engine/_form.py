@@ -8,11 +8,11 @@ constants within its terms. Where a part or a constant stands several times in t
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints, Words
+from discodso.base.compiled import compiled
 from discodso.tasks.regression._refine_kernels import _solve
-from discodso.tasks.regression._vector_math import OPTIONS
+from discodso.tasks.regression._vector_math import OPTIONS, fill, take
 from discodso.tasks.regression.engine import _variation as variation
 from discodso.tasks.regression.engine._evolution import Archive, a_parent, insert, place_for
 from discodso.tasks.regression.engine._fitting import Fitting, _backward, _structure, dot
@@ -45,7 +45,7 @@ Data = tuple[Floats, Floats, Floats, Floats, Bools, int, Floats]
 Work = tuple[Fitting, Floats, Floats, tuple[Floats, Ints, Ints, Floats]]
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def layout(codes: Ints, parts: int, begins: Ints, bases: Ints, constants: int, starts: Ints) -> bool:
     """Where each part of a row begins, and where its parameters do; False if a part is no sum of terms."""
     place, base = 0, constants
@@ -65,7 +65,7 @@ def layout(codes: Ints, parts: int, begins: Ints, bases: Ints, constants: int, s
     return base <= MOST_PARAMETERS
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def written(form: Form, codes: Ints, begins: Ints, bases: Ints, out: Ints, owners: Ints, starts: Ints) -> int:
     """Write the parts of a row into the form; owners[length] are the parameters of constants. -1 if too long."""
     skeleton, ties, _, _ = form
@@ -102,7 +102,7 @@ def written(form: Form, codes: Ints, begins: Ints, bases: Ints, out: Ints, owner
     return length
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _residual(
     out: Ints, owners: Ints, length: int, values: Floats, parameters: Floats, data: Data, work: Work
 ) -> float:
@@ -119,7 +119,7 @@ def _residual(
     return total if total < 1e300 else np.inf
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def fit_form(
     out: Ints,
     owners: Ints,
@@ -146,7 +146,8 @@ def fit_form(
         calls += 1
         _structure(out, 0, length, room)
         _backward(out, 0, length, room)
-        tangents[:count] = 0.0
+        for i in range(count):
+            fill(tangents[i], 0.0, n)
         for at in range(length):
             if out[at] == CONSTANT and free[owners[at]]:
                 tangent, slope = tangents[owners[at]], slopes[at]
@@ -190,12 +191,12 @@ def fit_form(
                 break
             damping *= 8.0
         if not better:
-            parameters[:count] = before[:count]
+            take(parameters, before, count)
             break
     return error, calls
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def rate_row(
     row: variation.Draft,
     parameters: Floats,
@@ -266,7 +267,7 @@ def rate_row(
     return calls, error
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def joined(
     row: variation.Draft,
     parameters: Floats,
@@ -304,7 +305,7 @@ def joined(
             count = bases[part + 1] - bases[part]
             if base + count > MOST_PARAMETERS:
                 return False
-            parameters[base : base + count] = known[bases[part] : bases[part + 1]]
+            take(parameters[base:], known[bases[part] :], count)
             base += count
             continue
         if not variation.copy(row, part_codes, part_values, 0, length):
@@ -326,7 +327,7 @@ def joined(
     return True
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def level_of(
     codes: Ints,
     values: Floats,
@@ -347,7 +348,7 @@ def level_of(
     return level if abs(level) < 1e60 else 0.0
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def list_parts(
     part: int,
     first: int,
@@ -410,7 +411,7 @@ def list_parts(
     return pool_count
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def vary_parts(
     form: Form,
     pools: tuple[Ints, Ints, Ints],
@@ -452,8 +453,8 @@ def vary_parts(
         begin, end = begins[part], begins[part + 1]
         begin_b, end_b = other_begins[part], other_begins[part + 1]
         count = terms_of(codes[begin:end], end - begin, starts)
-        weights[:] = 0.0
-        weights[: count + 1] = known[bases[part] : bases[part] + count + 1]
+        fill(weights, 0.0, len(weights))
+        take(weights, known[bases[part] :], count + 1)
         mother = codes[begin:end], values[begin:end], end - begin, weights
         father = other[begin_b:end_b], other_values[begin_b:end_b], end_b - begin_b
         pool = pools[0][part], pools[1][part], pools[2][part]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints, Words
+from discodso.base.compiled import compiled
 from discodso.tasks.regression._evaluator_kernels import binary, unary
-from discodso.tasks.regression._vector_math import OPTIONS
+from discodso.tasks.regression._vector_math import OPTIONS, fill, take
 from discodso.tasks.regression.engine._trees import (
     ADD,
     CONSTANT,
@@ -31,7 +31,7 @@ TOKENS = 12  # of an expression of the pool, at most
 Pool = tuple[Ints, Ints, Ints, Floats]
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _nested(outer: int, codes: Ints, length: int, nesting: Bools) -> bool:
     found = False
     for place in range(length):
@@ -39,7 +39,7 @@ def _nested(outer: int, codes: Ints, length: int, nesting: Bools) -> bool:
     return found
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _undone(outer: int, inner: int) -> bool:
     """Whether an operator directly over another undoes it."""
     if (outer == EXP and inner == LOG) or (outer == LOG and inner == EXP):
@@ -47,7 +47,7 @@ def _undone(outer: int, inner: int) -> bool:
     return (outer == N2 and inner == SQRT) or (outer == SQRT and inner == N2) or outer == inner == NEG
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _constants(codes: Ints, length: int) -> int:
     count = 0
     for place in range(length):
@@ -55,7 +55,7 @@ def _constants(codes: Ints, length: int) -> int:
     return count
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def next_level(
     pool: Pool,
     first: Ints,
@@ -82,16 +82,17 @@ def next_level(
         for i in range(first[price - 3], first[price - 2]):
             if lengths[i] + 2 > TOKENS or is_pure(units[i]) or _constants(codes[i], lengths[i]):
                 continue
-            row[:] = constant * probes[i]
+            for j in range(len(row)):
+                row[j] = constant * probes[i, j]
             code = hashed(row, False)
             if code == np.uint64(0) or not add_to(known, code):
                 continue
             if count == most:
                 return -1
             codes[count, 0], codes[count, 1] = MUL, CONSTANT
-            codes[count, 2 : lengths[i] + 2] = codes[i, : lengths[i]]
+            take(codes[count, 2:], codes[i], lengths[i])
             lengths[count], costs[count] = lengths[i] + 2, price
-            probes[count] = row
+            take(probes[count], row, len(row))
             count += 1
     for operator in operators:
         rest = price - int(prices[operator])
@@ -112,11 +113,11 @@ def next_level(
                 if count == most:
                     return -1
                 codes[count, 0] = operator
-                codes[count, 1 : lengths[i] + 1] = codes[i, : lengths[i]]
+                take(codes[count, 1:], codes[i], lengths[i])
                 lengths[count], costs[count] = lengths[i] + 1, price
-                probes[count] = row
+                take(probes[count], row, len(row))
                 if with_units:
-                    units[count] = unit
+                    take(units[count], unit, len(unit))
                 count += 1
             continue
         for left in range(1, rest):
@@ -131,7 +132,7 @@ def next_level(
                     if with_units and not binary_unit(operator, units[i], units[j], unit):
                         if operator != ADD or not pairs or np.isnan(units[i, 0] + units[j, 0]):
                             continue
-                        unit[:] = np.nan
+                        fill(unit, np.nan, len(unit))
                     if (
                         constant > 0.0
                         and _constants(codes[i], lengths[i]) + _constants(codes[j], lengths[j]) > 1
@@ -144,12 +145,11 @@ def next_level(
                     if count == most:
                         return -1
                     codes[count, 0] = operator
-                    middle, end = lengths[i] + 1, lengths[i] + lengths[j] + 1
-                    codes[count, 1:middle] = codes[i, : lengths[i]]
-                    codes[count, middle:end] = codes[j, : lengths[j]]
-                    lengths[count], costs[count] = end, price
-                    probes[count] = row
+                    take(codes[count, 1:], codes[i], lengths[i])
+                    take(codes[count, lengths[i] + 1 :], codes[j], lengths[j])
+                    lengths[count], costs[count] = lengths[i] + lengths[j] + 1, price
+                    take(probes[count], row, len(row))
                     if with_units:
-                        units[count] = unit
+                        take(units[count], unit, len(unit))
                     count += 1
     return count

@@ -10,9 +10,9 @@ are the terms of the sum at its root; the fit finds the coefficients.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints, Words
+from discodso.base.compiled import compiled
 from discodso.tasks.regression._evaluator_kernels import binary, unary
 from discodso.tasks.regression._vector_math import OPTIONS
 from discodso.tasks.regression.engine._random import mixed
@@ -25,19 +25,19 @@ _DIGITS = 1e9
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def is_binary(code: int) -> bool:
     return code <= DIV or code == POW
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def arity(code: int) -> int:
     if code >= CONSTANT:
         return 0
     return 2 if code <= DIV or code == POW else 1
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def end_of(codes: Ints, start: int) -> int:
     """Where the subtree that begins at `start` ends."""
     open_slots, place = 1, start
@@ -47,7 +47,7 @@ def end_of(codes: Ints, start: int) -> int:
     return place
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def price_of(codes: Ints, length: int, prices: Floats) -> float:
     total = 0.0
     for place in range(length):
@@ -55,7 +55,7 @@ def price_of(codes: Ints, length: int, prices: Floats) -> float:
     return total
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def terms_of(codes: Ints, length: int, starts: Ints) -> int:
     """Starts of the terms of the sum at the root, without signs, coefficients and constants; returns how many.
 
@@ -88,7 +88,7 @@ def terms_of(codes: Ints, length: int, starts: Ints) -> int:
     return count
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def valid(codes: Ints, length: int, nesting: Bools, most_constants: int) -> bool:
     """Whether no operator has numbers only below it, and none stands where `nesting[outer, inner]` forbids it."""
     inside = np.zeros(length, np.int64)  # where the subtree of each operator ends
@@ -127,7 +127,7 @@ def valid(codes: Ints, length: int, nesting: Bools, most_constants: int) -> bool
 # --------------------------------------------------------------------------------------------- evaluation
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def forward(
     codes: Ints,
     values: Floats,
@@ -175,7 +175,6 @@ def forward(
     return places[start]
 
 
-@njit(**OPTIONS)
 def room_for(columns: Floats, size: int) -> tuple[Floats, Ints, Ints, Floats]:
     """Buffer with the inputs in its first rows, places, stack and work of `forward`, for expressions of `size`."""
     inputs, count = columns.shape
@@ -187,7 +186,7 @@ def room_for(columns: Floats, size: int) -> tuple[Floats, Ints, Ints, Floats]:
 # --------------------------------------------------------------------------------------------- signatures
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def hashed(row: Floats, scaled: bool) -> np.uint64:
     """uint64 of numbers[PROBES], of their ratios if scaled; 0 if one is not finite or all are equal."""
     largest, lowest, highest = 0.0, row[0], row[0]
@@ -211,7 +210,7 @@ def hashed(row: Floats, scaled: bool) -> np.uint64:
     return code
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def signature(
     codes: Ints,
     literals: Floats,
@@ -249,7 +248,7 @@ def signature(
 # ------------------------------------------------------------------------------------------------- a set
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def add_to(table: Words, code: np.uint64) -> bool:
     """Put a word into a set uint64[2^k] that is not full; False if it was there."""
     mask = np.uint64(len(table) - 1)
@@ -262,7 +261,7 @@ def add_to(table: Words, code: np.uint64) -> bool:
     return True
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def add_all(table: Words, codes: Words) -> None:
     """Put words other than 0 into a set."""
     for code in codes:
@@ -270,7 +269,6 @@ def add_all(table: Words, codes: Words) -> None:
             add_to(table, code)
 
 
-@njit(**OPTIONS)
 def grown(table: Words) -> Words:
     """The same set in a table of twice the size."""
     larger = np.zeros(2 * len(table), np.uint64)

@@ -9,10 +9,10 @@ as in sqrt(1 - v^2 / c^2), and a law without any has pure numbers only. The offs
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints, Words
-from discodso.tasks.regression._vector_math import OPTIONS
+from discodso.base.compiled import compiled
+from discodso.tasks.regression._vector_math import OPTIONS, fill, take
 from discodso.tasks.regression.engine import _variation as variation
 from discodso.tasks.regression.engine._random import below, uniform
 from discodso.tasks.regression.engine._trees import (
@@ -51,7 +51,7 @@ Units = tuple[bool, Floats, Floats, Floats, int, int, int, bool, bool, Floats, F
 Measured = tuple[Floats, Ints, Floats, Floats, Floats, Ints, Ints]
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def room_to_measure(size: int, bases: int) -> Measured:
     """Work space of `measure`."""
     return (
@@ -65,7 +65,7 @@ def room_to_measure(size: int, bases: int) -> Measured:
     )
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def same(one: Floats, other: Floats) -> bool:
     agrees = True
     for k in range(len(one)):
@@ -73,7 +73,7 @@ def same(one: Floats, other: Floats) -> bool:
     return agrees
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def is_pure(unit: Floats) -> bool:
     pure = True
     for k in range(len(unit)):
@@ -81,7 +81,7 @@ def is_pure(unit: Floats) -> bool:
     return pure
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def key_of(unit: Floats) -> float:
     """A number that tells units apart."""
     key = 0.0
@@ -90,7 +90,7 @@ def key_of(unit: Floats) -> float:
     return key
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def power_of(code: int) -> float:
     """By which the exponents of an operand are multiplied; 0 for functions of numbers only."""
     if code == N2:
@@ -106,7 +106,7 @@ def power_of(code: int) -> float:
     return 1.0 if code in (NEG, ABS) else 0.0
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _settle(measured: Measured, place: int, unit: Floats, sign: float) -> bool:
     """Give a node the unit sign * unit[m], if it is open or has it."""
     own, unknowns, powers, known, _, others, _ = measured
@@ -124,7 +124,7 @@ def _settle(measured: Measured, place: int, unit: Floats, sign: float) -> bool:
     return True
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def measure(
     codes: Ints, literals: Floats, start: int, end: int, columns: Floats, measured: Measured, strict: bool
 ) -> bool:
@@ -181,11 +181,11 @@ def measure(
                         known[r, k] = (own[b, k] - own[a, k]) / powers[a]
                     factors[r], others[r] = powers[b] / powers[a], unknowns[b]
                     unknowns[place], powers[place] = unknowns[b], powers[b]
-                    own[place] = own[b]
+                    take(own[place], own[b], bases)
                 else:
                     closed, other = (a, b) if unknowns[a] == _PURE else (b, a)
                     agrees = _settle(measured, other, own[closed], 1.0)
-                    own[place] = own[closed]
+                    take(own[place], own[closed], bases)
             else:  # a power: its exponent is a pure number, and what it is of, unless the exponent is fixed
                 agrees = _settle(measured, b, own[b], 0.0)
                 if LITERAL <= codes[b] < COLUMN:
@@ -204,7 +204,7 @@ def measure(
     return True
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def widened(basis: Floats, pivots: Ints, rank: int, unit: Floats) -> int:
     """Put a unit into a basis[m + 1, m] if it is independent of what is there; returns how many there are then."""
     bases = len(unit)
@@ -231,7 +231,7 @@ def widened(basis: Floats, pivots: Ints, rank: int, unit: Floats) -> int:
     return rank + 1
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _with_constants(
     codes: Ints, start: int, end: int, measured: Measured, basis: Floats, pivots: Ints, rank: int
 ) -> int:
@@ -241,7 +241,7 @@ def _with_constants(
     for place in range(start, end):
         if codes[place] != CONSTANT:
             continue
-        unit[:] = 0.0
+        fill(unit, 0.0, len(unit))
         factor, r = 1.0, place
         while others[r] != _OPEN:
             for k in range(len(unit)):
@@ -254,7 +254,7 @@ def _with_constants(
     return rank
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def rank_of(codes: Ints, literals: Floats, columns: Floats, target: Floats) -> int:
     """How many independent units the constants of an expression have that is written in full, or -1."""
     bases = columns.shape[1]
@@ -267,7 +267,7 @@ def rank_of(codes: Ints, literals: Floats, columns: Floats, target: Floats) -> i
     return _with_constants(codes, 0, len(codes), measured, basis, pivots, 0)
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def agreement(
     codes: Ints, literals: Floats, length: int, starts: Ints, count: int, units: Units
 ) -> tuple[int, bool]:
@@ -305,7 +305,7 @@ def agreement(
 # ---------------------------------------------------------------------------------------------- the pool
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def unary_unit(operator: int, inner: Floats, out: Floats) -> bool:
     """The unit of a function of something; False if it cannot be taken."""
     power = power_of(operator)
@@ -316,7 +316,7 @@ def unary_unit(operator: int, inner: Floats, out: Floats) -> bool:
     return True
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def binary_unit(operator: int, left: Floats, right: Floats, out: Floats) -> bool:
     """The unit of an operation; False if units do not agree."""
     if np.isnan(left[0]) or np.isnan(right[0]):
@@ -336,7 +336,7 @@ def binary_unit(operator: int, left: Floats, right: Floats, out: Floats) -> bool
     return True
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def _group(units: Units, unit: Floats, constant: bool) -> tuple[int, int]:
     """Where the items of the pool with a unit begin and end, those with a constant or those without."""
     keys, starts = units[11], units[12]
@@ -353,7 +353,7 @@ def _group(units: Units, unit: Floats, constant: bool) -> tuple[int, int]:
     return 0, 0
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def from_pool(
     draft: variation.Draft, state: Words, unit: Floats, pool: tuple[Ints, Ints, int], units: Units
 ) -> bool:
@@ -374,7 +374,7 @@ def from_pool(
     return done
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def twin(
     draft: variation.Draft,
     codes: Ints,
@@ -433,7 +433,7 @@ def twin(
 # ----------------------------------------------------------------------------------------------- variation
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def opened(
     draft: variation.Draft,
     codes: Ints,
@@ -466,7 +466,7 @@ def opened(
     return done
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def renamed(
     draft: variation.Draft,
     codes: Ints,
@@ -487,7 +487,7 @@ def renamed(
     return done
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def vary(
     draft: variation.Draft,
     move: int,
@@ -556,7 +556,9 @@ def vary(
         operator, pure = MUL if uniform(state) < 0.5 else DIV, np.zeros(columns.shape[1])
         if count > 1 and constants and uniform(state) < 0.4:
             done = variation.put(draft, operator, np.nan)
-            done = done and variation.sum_with_numbers(draft, codes, values, length, coefficients, starts)
+            done = done and variation.sum_with_numbers(
+                draft, codes, values, length, coefficients, starts, 0.0
+            )
             done = done and from_pool(draft, state, pure, pool, units)
         else:
             start = starts[below(state, count)]
@@ -587,7 +589,7 @@ def vary(
     return done and agree(draft, pool, constants, state, about)
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def agree(
     draft: variation.Draft,
     pool: tuple[Ints, Ints, int],
@@ -661,12 +663,12 @@ def agree(
         elif not is_binary(code) and power_of(code) == 0.0:
             wanted[first] = code != LOG_SIZE
         elif code == NEG and top[place]:
-            required[first] = required[place]
+            take(required[first], required[place], bases)
             wanted[first], top[first] = True, True
     return True
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def ranks_of(columns: Floats, target: Floats) -> tuple[int, int]:
     """How many units of columns[d, m] are independent, and how many together with that of the target[m]."""
     bases = len(target)

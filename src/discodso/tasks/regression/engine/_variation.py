@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from discodso.base.arrays import Floats, Ints, Words
+from discodso.base.compiled import compiled
 from discodso.tasks.regression._vector_math import OPTIONS
 from discodso.tasks.regression.engine._random import below, normal, uniform
 from discodso.tasks.regression.engine._trees import (
@@ -28,7 +28,7 @@ MOVES = 13
 Draft = tuple[Ints, Floats, Ints]
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def put(draft: Draft, code: int, value: float) -> bool:
     codes, values, length = draft
     if length[0] == len(codes):
@@ -38,7 +38,7 @@ def put(draft: Draft, code: int, value: float) -> bool:
     return True
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def copy(draft: Draft, codes: Ints, values: Floats, start: int, end: int) -> bool:
     own, own_values, length = draft
     if length[0] + end - start > len(own):
@@ -49,7 +49,7 @@ def copy(draft: Draft, codes: Ints, values: Floats, start: int, end: int) -> boo
     return True
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def from_pool(draft: Draft, state: Words, pool_codes: Ints, pool_lengths: Ints, pool_count: int) -> bool:
     """Write a short expression; the shortest are the likeliest."""
     item = min(int(np.exp(uniform(state) * np.log(pool_count + 1.0))) - 1, pool_count - 1)
@@ -61,7 +61,7 @@ def from_pool(draft: Draft, state: Words, pool_codes: Ints, pool_lengths: Ints, 
     return done
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def a_number(state: Words) -> float:
     """A start for a new constant."""
     kind = uniform(state)
@@ -71,7 +71,7 @@ def a_number(state: Words) -> float:
     return size if uniform(state) < 0.7 else -size
 
 
-@njit(**OPTIONS)
+@compiled(**OPTIONS)
 def sum_with_numbers(
     draft: Draft,
     codes: Ints,
@@ -79,11 +79,11 @@ def sum_with_numbers(
     length: int,
     coefficients: Floats,
     starts: Ints,
-    unit: float = 0.0,
+    unit: float,
 ) -> bool:
     """Write a sum with its coefficients as constants, where they are not 1: for use inside a function.
 
-    Without a unit these are the ratios to the largest one. With one they are coefficients times it, and the offset
+    With a unit of 0 these are the ratios to the largest one. Else they are coefficients times it, and the offset
     is left out: an exponential has it as a factor.
     """
     count = terms_of(codes, length, starts)
@@ -118,7 +118,7 @@ def sum_with_numbers(
     return put(draft, CONSTANT, offset) if with_offset else True
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def a_term(
     draft: Draft,
     state: Words,
@@ -137,7 +137,7 @@ def a_term(
     return copy(draft, codes, values, start, end_of(codes, start))
 
 
-@njit(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def vary(
     draft: Draft,
     move: int,
@@ -198,7 +198,7 @@ def vary(
         if not (copy(draft, codes, values, 0, place) and put(draft, operator, np.nan)):
             return False
         if place == 0 and constants and uniform(state) < 0.7:
-            return sum_with_numbers(draft, codes, values, length, coefficients, starts)
+            return sum_with_numbers(draft, codes, values, length, coefficients, starts, 0.0)
         return copy(draft, codes, values, place, length)
     if move == REMOVE:
         code = codes[place]
@@ -238,7 +238,7 @@ def vary(
         operator = MUL if uniform(state) < 0.5 else DIV
         if count > 1 and constants and uniform(state) < 0.4:
             done = put(draft, operator, np.nan)
-            done = done and sum_with_numbers(draft, codes, values, length, coefficients, starts)
+            done = done and sum_with_numbers(draft, codes, values, length, coefficients, starts, 0.0)
             return done and from_pool(draft, state, pool_codes, pool_lengths, pool_count)
         start = starts[below(state, count)]
         stop = end_of(codes, start)

@@ -6,13 +6,13 @@ The error of sin(w g) has many local minima in w, so that Levenberg-Marquardt fr
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from discodso.base.arrays import Floats
+from discodso.base.compiled import compiled
 from discodso.tasks.regression.engine._fitting import SUMS
 
 
-@njit(**SUMS)
+@compiled(**SUMS)
 def best_wave(
     residual: Floats, roots: Floats, factor: Floats, argument: Floats, step: float, count: int
 ) -> tuple[float, float]:
