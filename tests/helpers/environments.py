@@ -104,7 +104,7 @@ class Trouble(Walk):
             if self.seed in self.dies:
                 os.kill(os.getpid(), signal.SIGKILL)
             if self.seed in self.raises:
-                raise RuntimeError("a wheel came off")
+                raise RuntimeError("a wheel\n    came off")
             if self.seed in self.exits:
                 raise SystemExit(5)
             if self.seed in self.unseen:

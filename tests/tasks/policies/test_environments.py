@@ -287,7 +287,17 @@ def test_an_environment_that_fails_while_probed_is_named(walk):
     with pytest.raises(DeclarationError, match="failed while its ranges were probed: ZeroDivisionError"):
         walk(observe=lambda x, t: np.array([x, 1 / (3 - t)]))
     with pytest.raises(DeclarationError, match="failed while its ranges were probed: ValueError"):
-        walk(observe=lambda x, t: np.array([x, 1.0, 2.0]))
+        walk(observe=lambda x, t: np.array([x, 1.0, 2.0][: 2 + (t == 3)]))
+
+
+def test_an_environment_that_cannot_begin_or_shows_something_else_is_named(walk):
+    space = Box(-9, 9, (2,))
+    with pytest.raises(
+        DeclarationError, match="failed at its first reset: ZeroDivisionError: division by zero"
+    ):
+        walk(observation_space=space, observe=lambda x, t: 1 / 0)
+    with pytest.raises(DeclarationError, match="observation_space has 2 numbers, what reset gave has 3"):
+        walk(observation_space=space, observe=lambda x, t: np.array([x, t, 0.0]))
 
 
 # ------------------------------------------------------------------------------------- other shapes
@@ -343,6 +353,8 @@ def test_names_of_a_family_are_used_only_where_they_fit():
         (Box(-1, 3, (2,)), (-1.0, -1.0), (3.0, 3.0), "float32"),
         (MultiDiscrete([2, 4], start=[0, 1]), (0.0, 1.0), (1.0, 4.0), "int64"),
         (MultiBinary(2), (0.0, 0.0), (1.0, 1.0), "int8"),
+        (Box(-1, 3, ()), (-1.0,), (3.0,), "float32"),
+        (Box(0, 10**6, (1, 1), np.int64), (0.0,), (1e6,), "int64"),
     ],
 )
 def test_actions_that_are_numbers(walk, actions, low, high, dtype):
@@ -358,8 +370,8 @@ def test_actions_that_are_numbers(walk, actions, low, high, dtype):
 FAR = Box(-np.inf, np.inf, (2,))
 REFUSED = {
     "image": (
-        {"observation_space": Box(0, 255, (8, 8, 3), np.uint8)},
-        r"an image or the like .shape \(8, 8, 3\), uint8",
+        {"observation_space": Box(0, 255, (32, 32, 3), np.uint8)},
+        r"an image or the like .shape \(32, 32, 3\), uint8.*TransformObservation",
     ),
     "long": ({"observation_space": Box(0, 1, (2000,))}, r"an image or the like .shape \(2000,\)"),
     "unbounded action": ({"action_space": Box(-1, np.inf, (2,))}, "no finite bounds.*RescaleAction"),

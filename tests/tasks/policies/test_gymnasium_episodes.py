@@ -8,13 +8,17 @@ import gymnasium
 import numpy as np
 import pytest
 from control_trees import random_tree
+from environments import Walk
+from mixed_trees import naive
 
 from discodso.tasks.policies import gymnasium_episodes
 from discodso.tasks.policies.columns import Columns
+from discodso.tasks.policies.environments import describe
 from discodso.tasks.policies.gymnasium_episodes import lander_episode, opened, plain_episode
 from discodso.tasks.policies.leaves import Leaf
-from discodso.tasks.policies.making import Environment, make
+from discodso.tasks.policies.making import Environment, as_environment, make
 from discodso.tasks.policies.tree_policy import TreePolicy
+from discodso.tasks.policies.tree_space import tree_space
 
 LANDER = Environment("LunarLander-v3")
 FOUND = sorted((Path(__file__).parents[3] / "results/policies").glob("LunarLander*/policy.json"))
@@ -39,6 +43,44 @@ def test_returns_equal_gymnasiums_to_the_last_bit():
     assert len(FOUND) >= 2
     assert len(set(returns)) > 25
     assert max(returns) > 200 > -400 > min(returns)  # landed and crashed
+
+
+def test_sums_return_what_gymnasium_does():
+    (env, quick), plain = opened(LANDER), make(LANDER)
+    space = tree_space(describe(LANDER), 15, splits="oblique")
+    returns = []
+    for number, design in enumerate(space.sample(12, 3)):
+        tree = Columns.of(space.vocabulary.nodes(design))
+        returns.append(quick(env, tree, number, 1000))
+        assert returns[-1] == plain_episode(plain, tree, number, 1000), number
+    assert len(set(returns)) == 12
+
+
+def test_numbers_return_what_a_plain_loop_does():
+    lander = as_environment("LunarLander-v3", {"continuous": True})
+    found = describe(lander)
+    space = tree_space(found, 15, splits="pair", linear=True)
+    plain = make(lander)
+    for number, design in enumerate(space.sample(4, 3)):
+        policy = TreePolicy(space.vocabulary.nodes(design), lander, numbers=found.numbers)
+        observation, _ = plain.reset(seed=number)
+        total, over = 0.0, False
+        while not over:
+            action = naive(policy.to_dict(), observation.astype(float).tolist(), found.numbers)
+            observation, reward, terminated, truncated, _ = plain.step(np.array(action, np.float32))
+            total, over = total + float(reward), terminated or truncated
+        assert policy.evaluate(seeds=[number]).tolist() == [total]
+
+
+@pytest.mark.parametrize("reward", [None, "much", np.ones(2), np.ones(1)])
+def test_a_reward_that_is_no_number_is_told(reward):
+    class Paying(Walk):
+        def step(self, action):
+            observation, _, *others = super().step(action)
+            return observation, reward, *others
+
+    with pytest.raises(ValueError, match="the environment gave a reward that is no number, "):
+        plain_episode(Paying(), Columns.of(((Leaf(2), 0),)), 0, 9)
 
 
 @pytest.mark.slow

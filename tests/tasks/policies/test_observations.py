@@ -39,6 +39,13 @@ def test_features_of_a_dictionary_have_the_names_of_its_keys_in_order():
     assert flat({"a": {"b": np.array([0, 1]), "c": np.array([7.5])}, "z": 1}) == [0, 1, 7.5, 1]
 
 
+def test_cells_of_a_table_are_numbered_by_their_places():
+    table = spaces.Dict({"image": spaces.Box(0, 255, (2, 1, 2), np.uint8), "one": spaces.Box(0, 1, (1, 1))})
+    known = features(table)
+    assert [own.name for own in known] == ["image 0 0 0", "image 0 0 1", "image 1 0 0", "image 1 0 1", "one"]
+    assert [own.whole for own in known] == [True] * 4 + [False]
+
+
 def test_plain_numbers_have_no_names():
     assert {own.name for own in features(SPACES["box"])} == {""}
-    assert [own.name for own in features(SPACES["pair"])] == ["0", "1 0", "1 1"]
+    assert [own.name for own in features(SPACES["pair"])] == ["x0", "x1 0", "x1 1"]

@@ -136,6 +136,31 @@ def test_whole_numbers_are_options():
     assert found == {(float(a), float(b)) for a in (1, 2, 3) for b in (0, 1)}
 
 
+def test_many_whole_numbers_are_drawn_as_a_number_and_a_fixed_one_stays():
+    numbers = ActionNumbers(("order", "gear", "off"), (-5.0, 1.0, 0.0), (1e6, 3.0, 0.0), (3,), "int64")
+    space = mixed_space("univariate", numbers, False)
+    found = [leaf.numbers for p in mixed_policies(space, 100, 0, numbers) for leaf in p.leaves]
+    assert {off for _, _, off in found} == {0.0}
+    assert {gear for _, gear, _ in found} == {1.0, 2.0, 3.0}
+    orders = [order for order, _, _ in found]
+    assert all(order == round(order) for order in orders)
+    assert -5 <= min(orders) < 1e5 < 9e5 < max(orders) <= 1e6
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_number_that_is_fixed_comes_back(whole):
+    numbers = ActionNumbers(("on", "steer"), (0.0, -1.0), (0.0, 30.0), (2,), "int64" if whole else "float64")
+    space = mixed_space("univariate", numbers, not whole)
+    vocabulary = space.vocabulary
+    for design in space.sample(30, 0):
+        nodes = vocabulary.nodes(design)
+        again = vocabulary.nodes(vocabulary.design(nodes))
+        for (node, _), (other, _) in zip(nodes, again, strict=True):
+            if isinstance(node, Leaf):
+                assert other.numbers == pytest.approx(node.numbers, abs=1e-9)
+                assert node.numbers[0] == 0.0
+
+
 def test_names_that_are_no_identifiers_may_be_alike():
     names = ("a b", "a_b", "name", "2x", "ß", "at", "")
     vocabulary = Vocabulary.of(names, [(0.0, 1.0)] * 7, [(0, "go"), (1, "stop")], splits="oblique")

@@ -111,7 +111,9 @@ def check_fits(env: gymnasium.Env[Any, Any], environment: Environment) -> Enviro
     if choices < 2:
         raise misfit("it has one action only, there is nothing to choose")
     if start < 0:
-        raise misfit(f"its actions begin with {start}, a tree's with 0")
+        raise misfit(
+            f"its actions begin with {start}; wrap it with TransformAction so that they begin with 0"
+        )
     return EnvironmentShape(found, start, choices, None)
 
 
@@ -138,7 +140,7 @@ def _numbers(acts: gymnasium.spaces.Space[Any]) -> ActionNumbers:
             "its actions have no finite bounds; wrap it with gymnasium.wrappers.ClipAction or RescaleAction"
         )
     names = tuple(f"action {place}" for place in range(size)) if size > 1 else ("action",)
-    return ActionNumbers(names, below, above, tuple(map(int, acts.shape or (1,))), np.dtype(acts.dtype).name)
+    return ActionNumbers(names, below, above, tuple(map(int, acts.shape or ())), np.dtype(acts.dtype).name)
 
 
 def _kind(space: Any) -> str:
@@ -169,6 +171,7 @@ def describe(
     with make(environment) as env:
         fit = check_fits(env, environment)
         limit, size = step_limit(env), len(fit.features)
+        _check_first(env, environment, size)
         family = environment.id.rsplit(":", 1)[-1].rsplit("/", 1)[-1].rsplit("-v", 1)[0]
         family += "Continuous" * (family == "LunarLander" and fit.numbers is not None)
         known = _NAMES.get(family, ((), ()))
@@ -252,6 +255,22 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _check_first(env: gymnasium.Env[Any, Any], environment: Environment, size: int) -> None:
+    """Refuse an environment that cannot begin, or whose observations are not as it declares."""
+    try:
+        seen = len(flat(env.reset(seed=0)[0]))
+    except Exception as error:
+        raise DeclarationError(f"{environment} failed at its first reset: {_reason(error)}") from None
+    if seen != size:
+        raise DeclarationError(
+            f"{environment} does not fit: its observation_space has {size} numbers, what reset gave has {seen}"
+        )
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
 def _around(met: Limits | None, feature: Feature) -> tuple[Limits | None, Limits | None]:
     """Where thresholds may lie, and where to begin, by what a feature showed; None if it never changed."""
     declared = feature.low, feature.high
@@ -297,7 +316,7 @@ def _probed_ranges(
                 over = terminated or truncated
     except Exception as error:
         raise DeclarationError(
-            f"{environment} failed while its ranges were probed: {type(error).__name__}: {error}"
+            f"{environment} failed while its ranges were probed: {_reason(error)}"
         ) from None
     return [_shown_range(column[np.isfinite(column)], outside) for column in np.array(rows).T]
 

@@ -46,7 +46,10 @@ def plain_episode(
         if math.isnan(sum(x)) and any(math.isnan(number) for number in x):
             raise ValueError(f"the environment gave an observation with NaN, seed {seed}")
         observation, reward, terminated, truncated, _ = env.step(action_of(tree, numbers, x))
-        total += float(reward)
+        try:
+            total += float(reward)
+        except (TypeError, ValueError):
+            raise ValueError(f"the environment gave a reward that is no number, {reward!r:.60}") from None
         if terminated or truncated:
             break
     if not math.isfinite(total):

@@ -41,35 +41,40 @@ def features(space: spaces.Space[Any], name: str = "") -> list[Feature]:
             ]
         case spaces.Tuple():
             parts = enumerate(space.spaces)
-            return [own for place, part in parts for own in features(part, _joined(name, str(place)))]
+            return [own for place, part in parts for own in features(part, _joined(name, f"x{place}"))]
         case spaces.Discrete():
             return [Feature(name, float(space.start), float(space.start + space.n - 1), True)]
         case spaces.MultiDiscrete():
-            low, high = space.start.ravel(), (space.start + space.nvec - 1).ravel()
-            return list(_numbers(name, low, high, True))
+            return list(_numbers(name, space.start, space.start + space.nvec - 1, True))
         case spaces.MultiBinary():
-            size = int(np.prod(space.shape))
-            return list(_numbers(name, np.zeros(size), np.ones(size), True))
+            return list(_numbers(name, np.zeros(space.shape), np.ones(space.shape), True))
         case spaces.Box():
-            if (len(space.shape) >= 2 and space.dtype == np.uint8) or np.prod(space.shape) > LARGEST:
+            if np.prod(space.shape) > LARGEST:
                 raise ValueError(
-                    f"its observation is an image or the like (shape {space.shape}, {space.dtype}), and a "
-                    "threshold on one pixel says nothing; use a version with a short list of numbers"
+                    f"{_of(name)}its observation is an image or the like (shape {space.shape}, {space.dtype}), "
+                    "and a threshold on one pixel says nothing; use a version with a short list of numbers, "
+                    "or make one with gymnasium.wrappers.TransformObservation"
                 )
             whole = space.dtype is not None and np.dtype(space.dtype).kind != "f"
-            return list(_numbers(name, space.low.ravel(), space.high.ravel(), whole))
+            return list(_numbers(name, space.low, space.high, whole))
     raise ValueError(
-        f"{f'{name} of ' if name else ''}its observation is a {type(space).__name__}, but a tree compares "
-        "numbers; wrap it with gymnasium.wrappers.TransformObservation, or leave it out with FilterObservation"
+        f"{_of(name)}its observation is a {type(space).__name__}, but a tree compares numbers; wrap it with "
+        f"gymnasium.wrappers.TransformObservation{', or leave it out with FilterObservation' if name else ''}"
     )
 
 
 def _numbers(name: str, low: Any, high: Any, whole: bool) -> Iterator[Feature]:
-    # As Python's numbers, because NumPy's would warn of widths that overflow.
-    ends = list(zip(np.asarray(low, np.float64).tolist(), np.asarray(high, np.float64).tolist(), strict=True))
-    for place, (below, above) in enumerate(ends):
-        yield Feature(_joined(name, str(place)) if name and len(ends) > 1 else name, below, above, whole)
+    """Those of an array, which are numbered by their places in it if it has a name."""
+    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    for place in np.ndindex(low.shape):
+        numbered = " ".join((name, *map(str, place))) if name and low.size > 1 else name
+        # As Python's numbers, because NumPy's would warn of widths that overflow.
+        yield Feature(numbered, float(low[place]), float(high[place]), whole)
 
 
 def _joined(name: str, part: str) -> str:
     return f"{name} {part}" if name else part
+
+
+def _of(name: str) -> str:
+    return f"{name} of " if name else ""

@@ -93,7 +93,8 @@ def space_for(
     linear = options.leaves == "linear"
     if linear and (interface.numbers is None or interface.numbers.whole):
         raise DeclarationError(
-            f"leaves: linear ones need actions that are real numbers, not {interface.environment}"
+            f"leaves: linear ones need actions that are real numbers, and those of {interface.environment} are "
+            "not; leave it out"
         )
     sized = options.max_nodes, options.resolution, default, preferred
     return interface, tree_space(interface, *sized, options.splits, options.split_features, linear)

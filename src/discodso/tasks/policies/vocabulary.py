@@ -35,6 +35,9 @@ _ALL = "mix"  # the sum of all features
 _CHOICE, _SPLIT, _PAIR, _SUM, _NUMBERS, _LINEAR = range(6)
 _SMALL = 0.1  # a weight of a split below this share of the largest counts as none
 _IDLE = 0.05  # of a linear leaf likewise, absolutely
+_OPTIONS = (
+    20  # of a whole number of an action; one with more is drawn as a number, whose neighbours are alike
+)
 _STEEP = 0.98  # bends the weights of linear leaves: 0.5 is about 1, and 1 is 50
 
 
@@ -234,7 +237,8 @@ class Vocabulary:
         for (number, own), middle, span in zip(leaf.sums, m.middle, m.span, strict=True):
             weights = dict(own)
             bias = number + sum(weight * m.centre[n] for n, weight in own)
-            shares = [(bias - middle) / span, *(weights.get(n, 0.0) * m.width[n] / span for n in members)]
+            sizes = [bias - middle, *(weights.get(n, 0.0) * m.width[n] for n in members)]
+            shares = [size / span if span else 0.0 for size in sizes]
             found += [_unbent(share, place > 0) for place, share in enumerate(shares)]
         return found
 
@@ -250,9 +254,14 @@ def _carried(token: Token, found: Sequence[float]) -> Any:
 
 def _constants(numbers: ActionNumbers) -> dict[str, Any]:
     ends = zip(_identifiers(numbers.names), numbers.low, numbers.high, strict=True)
-    if numbers.whole:
-        return {name: Choice(*range(int(low), int(high) + 1)) for name, low, high in ends}
-    return {name: Real(low, high) for name, low, high in ends}
+    return {name: _number(low, high, numbers.whole) for name, low, high in ends}
+
+
+def _number(low: float, high: float, whole: bool) -> Real | Integer | Choice:
+    """One number of an action; the few that are possible are options."""
+    if low == high or (whole and high - low <= _OPTIONS):
+        return Choice(*range(int(low), int(high) + 1)) if whole else Choice(low)
+    return Integer(int(low), int(high)) if whole else Real(low, high)
 
 
 def _identifiers(names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
@@ -283,7 +292,8 @@ def _meanings(
         ends = np.array([limits or (0.0, 1.0) for limits in ranges], np.float64).reshape(-1, 2)
         centre, width = (ends[:, 0] + ends[:, 1]) / 2, (ends[:, 1] - ends[:, 0]) / 2
     low, high = (np.array(end, np.float64) for end in ((numbers.low, numbers.high) if numbers else ((), ())))
-    first = low if numbers is not None and numbers.whole else np.zeros(len(low))
+    options = (high - low <= _OPTIONS) & (numbers is not None and numbers.whole) | (low == high)
+    first = np.where(options, low, 0.0)
     return Meanings(
         np.array([row[1] for row in rows], np.int64),
         np.array([row[2] for row in rows], np.int64),

@@ -64,7 +64,7 @@ class Stage:
             return episode(env, tree, seed, self.max_steps)
         except (Exception, SystemExit) as error:
             self.opened = None  # who knows what state it is in
-            return f"raised {type(error).__name__}: {error}"
+            return f"raised {type(error).__name__}: {' '.join(str(error).split())}"
 
     def returns(self, forest: Forest, tree: Ints, seeds: Ints) -> tuple[Floats, dict[int, str]]:
         """See `Runner.returns`."""

@@ -136,13 +136,13 @@ class _Graph:
         assert policy.numbers is not None
         sums = [leaf.sums[place] for leaf in policy.leaves]
         total = self.add("Gather", self.constant(np.array([[number] for number, _ in sums])), rows)
-        # Where a leaf lacks a feature, adding nothing changes nothing.
-        order = list(dict.fromkeys(feature for _, terms in sums for feature, _ in terms))
-        for feature in sorted(order):
+        for feature in sorted({feature for _, terms in sums for feature, _ in terms}):
             weights = np.array([[dict(terms).get(feature, 0.0)] for _, terms in sums])
             part = self.add("Mul", self.add("Gather", self.constant(weights), rows), self.feature(feature))
-            total = self.add("Add", total, part)
+            looks = self.add("Gather", self.constant(weights != 0), rows)  # 0 * inf would be NaN
+            total = self.add("Where", looks, self.add("Add", total, part), total)
         low, high = (
             self.constant(np.array(ends[place])) for ends in (policy.numbers.low, policy.numbers.high)
         )
-        return self.add("Clip", total, low, high)
+        known = self.add("Where", self.add("IsNaN", total), low, total)
+        return self.add("Clip", known, low, high)
