@@ -16,7 +16,7 @@ from discodso import PolicySearch
 def comparable(result: Any) -> dict[str, Any]:
     """All of a result, or of what `search_policy` found, but the clock."""
     if isinstance(result, PolicySearch):
-        summary = {key: value for key, value in result.summary().items() if key != "seconds"}
+        summary = {key: value for key, value in result.summary().items() if key not in ("seconds", "phases")}
         found = (result.policy.to_dict(), result.finalists, result.test_returns.tolist())
         return {"search": comparable(result.search), "summary": summary, "found": found}
     data = result.to_dict()

@@ -23,6 +23,8 @@ from discodso import (
     TensorBoard,
     search,
 )
+from discodso.run.callbacks import Callbacks, RunInfo
+from discodso.run.history import HistoryRow
 
 METHOD = DisCoSettings(batch_size=50, network=NetworkSettings(units=8))
 TASK = Task(valued_sequence(), lambda d: -sum((v - 0.7) ** 2 for v in d.values if v is not None))
@@ -99,6 +101,29 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere():
         TASK, budget=200, method=METHOD, callback=RichProgress(Console(file=terminal, force_terminal=True))
     )
     assert "200/200" in terminal.getvalue()
+
+
+def test_notes_are_lines_and_events():
+    plain, events = io.StringIO(), io.StringIO()
+    callbacks = Callbacks([RichProgress(Console(file=plain, width=20)), JsonLines(events)])
+    callbacks("note", "test: 1000 unseen seeds, none of which [the search] has seen")
+    assert plain.getvalue() == "test: 1000 unseen seeds, none of which [the search] has seen\n"
+    assert json.loads(events.getvalue())["words"].startswith("test: 1000")
+
+
+def test_a_best_reward_that_falls_is_explained():
+    plain = io.StringIO()
+    progress = RichProgress(Console(file=plain))
+    progress.start(RunInfo("task", 100, 0, 0))
+    for calls, best, confirming in ((10, 2.0, False), (20, 3.0, False), (30, 2.5, False), (40, 1.0, True)):
+        row = HistoryRow(calls, best, best, best, None, None, 1.0, 1, 0, 0.1, confirming=confirming)
+        progress.batch(row, None)
+    assert plain.getvalue().splitlines() == [
+        "10 calls, best 2.00000, mean 2.00000",
+        "20 calls, best 3.00000, mean 3.00000",
+        "30 calls, best 2.50000 (before 3.00000: evaluated again its mean fell), mean 2.50000",
+        "40 calls, best 1.00000 (before 2.50000: on fresh seeds), mean 1.00000",
+    ]
 
 
 def test_tensorboard_gets_curves(tmp_path):

@@ -333,3 +333,43 @@ def test_a_history_row_is_given_to_the_callback_after_every_batch():
     )
     assert [row for row, _ in rows] == list(result.history)
     assert rows[-1][1] == result.best
+
+
+def test_a_task_says_when_no_better_design_can_come():
+    seen = []
+
+    def settled(best):
+        seen.append(best[0].reward)
+        return "two a are the most there can be" if best[0].reward >= 2 else ""
+
+    found = search(Task(roomy_fixed(), count_a, settled=settled), budget=1000, method=METHOD)
+    assert found.stop is StopReason.OPTIMUM
+    assert found.detail == "two a are the most there can be"
+    assert found.best.reward == 2
+    assert found.calls < 1000
+    assert seen == sorted(seen)  # after every batch, and once more for the words
+    assert seen.count(2) == 2
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_where_designs_fail_alike_the_first_batch_is_the_last(alike):
+    def broken(design):
+        raise RuntimeError("no power")
+
+    found = search(Task(roomy_fixed(), broken, fails_alike=alike), budget=300, method=METHOD)
+    assert (found.stop, found.calls) == ((StopReason.FAILED, 50) if alike else (StopReason.BUDGET, 300))
+    assert "every evaluation failed" in found.detail
+
+
+def test_patience_counts_from_the_newest_design_that_was_ever_the_best():
+    """A better design at call 200 that is then rated worse again does not end a search at once."""
+    calls = []
+
+    def objective(design, seed):
+        calls.append(design)
+        return 1.0 if len(calls) == 200 else 0.0 if calls[:199].count(design) else 0.5
+
+    task = Task(roomy_fixed(), objective, stochastic=True)
+    found = search(task, budget=2000, patience=300, method=METHOD, confirm_calls=0)
+    assert found.stop is StopReason.PATIENCE
+    assert 500 <= found.calls < 600

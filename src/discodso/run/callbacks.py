@@ -190,6 +190,14 @@ class _Cell:
         return f'<pre style="white-space:pre">{escape(self._text)}</pre>'
 
 
+def _fallen(row: HistoryRow, before: float | None) -> str:
+    """Why the best reward is lower than before; "" if it is not."""
+    if row.best is None or before is None or row.best >= before:
+        return ""
+    why = "on fresh seeds" if row.confirming else "evaluated again its mean fell"
+    return f" (before {before:.5f}: {why})"
+
+
 class RichProgress(Callback):
     """What stands and a bar on a terminal and in a notebook; elsewhere a plain line for every tenth of the budget.
 
@@ -231,6 +239,9 @@ class RichProgress(Callback):
         self._cell: _Cell | None = None
         self._info = RunInfo("", 1, 0, 0)
         self._tenths = 0
+        self._shown: float | None = None
+        self._printed: float | None = None
+        self._fell = ""  # why the best is lower than it was shown
         self._said = ""
 
     def standing(self, lines: Callable[[int], Sequence[Any]]) -> None:
@@ -297,12 +308,17 @@ class RichProgress(Callback):
             return
         if lines is not None:
             self._bar.above = lines
-        self._bar.update(self._line, completed=row.calls, best=best, cost=cost)
+        self._fell = _fallen(row, self._shown) or ("" if row.best != self._shown else self._fell)
+        self._shown = row.best
+        self._bar.update(self._line, completed=row.calls, best=best + self._fell, cost=cost)
         tenths = row.calls * 10 // self._info.budget
         if not self._console.is_terminal and tenths > self._tenths:
             self._tenths = tenths
             mean = "-" if row.mean is None else f"{row.mean:.5f}"
-            self._console.print(f"{row.calls} calls{cost}, best {best}, mean {mean}", highlight=False)
+            fallen = _fallen(row, self._printed)
+            self._printed = row.best
+            said = f"{row.calls} calls{cost}, best {best}{fallen}, mean {mean}"
+            self._console.print(said, highlight=False, soft_wrap=True)
 
     def note(self, words: str) -> None:
         """Print it."""

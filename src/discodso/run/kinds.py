@@ -12,6 +12,7 @@ from typing import Any
 from discodso.base.checks import did_you_mean
 from discodso.base.errors import SettingsError
 from discodso.disco.method import MethodSettings
+from discodso.run.clock import Clock
 from discodso.run.plan import Plan
 from discodso.run.result import Result
 from discodso.run.task import Task
@@ -34,6 +35,9 @@ class Prepared:
         introduction: what to show a person when the search begins, as text and tables of Rich.
         standing: what to show while it runs, the same for a width; None if there is nothing but the counts.
         focus: of the method, which no settings file can hold; see `DrawSettings`.
+        reserve: seconds of the time limit that the kind needs after the search, as far as it can tell now.
+        callback: watches the search beside those of the user.
+        options: those of the task, where preparing has settled some; the folder of the run has them.
     """
 
     task: Task
@@ -43,6 +47,9 @@ class Prepared:
     introduction: Callable[[], Sequence[Any]] = lambda: ()
     standing: Callable[[int], Sequence[Any]] | None = None
     focus: Callable[[Space], Any] | None = None
+    reserve: Callable[[], float] = lambda: 0.0
+    callback: Any = None
+    options: Any = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,7 @@ class Kind:
         options: dataclass of its options, whose class attribute `kind` is its name: the table [task] of a settings
             file, options on the command line, keyword arguments.
         prepare: from the settings of a run, and what was handed over in Python, to what its search needs; what
-            must be closed afterwards goes on the stack.
+            must be closed afterwards goes on the stack. The clock of the run has begun.
         whole: options with paths from the root, so that a run can be gone on with from anywhere.
         begin: what comes before a run that is new: from its settings, and what shows a line of progress, to
             settings with the designs that it begins with, and `begun`, by which a run that goes on knows of them.
@@ -109,7 +116,7 @@ class Kind:
     """
 
     options: type[Any]
-    prepare: Callable[[Any, Any, ExitStack], Prepared]
+    prepare: Callable[[Any, Any, ExitStack, Clock], Prepared]
     title: Callable[[Mapping[str, Any], Any], str]
     whole: Callable[[Any], Any] = lambda options: options
     begin: Callable[[Any, Callable[[str], None]], Any] = lambda settings, note: settings

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -30,6 +30,7 @@ from discodso.base.errors import (
 from discodso.disco.method import Method, MethodSettings, Metrics, Refining, Resumable, Searching
 from discodso.run import checkpoint
 from discodso.run.callbacks import Callbacks, RunInfo
+from discodso.run.clock import Clock
 from discodso.run.evaluation import Evaluation, Evaluator
 from discodso.run.executors.dispatch import Executor
 from discodso.run.folder import RunFolder
@@ -75,8 +76,11 @@ class Loop:
         plan: Plan,
         callbacks: Callbacks,
         executor: Executor | None = None,
+        clock: Clock | None = None,
+        reserve: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.task, self.plan, self.callbacks, self.space = task, plan, callbacks, task.space
+        self.clock, self.reserve = clock or Clock(plan.time_limit), reserve
         for_method, for_objective, for_race = np.random.SeedSequence(int(plan.seed)).spawn(3)
         self.evaluator = Evaluator(task, for_objective, plan.raise_on_failure, executor, plan.design_seconds)
         self.confirmer = Confirmer(self.evaluator.with_seed(for_race), plan.confirm_calls or 0, plan.budget)
@@ -88,10 +92,10 @@ class Loop:
         self.memory = None if task.stochastic or rates else Memory()
         self.history: list[HistoryRow] = []
         self.failures: list[Failure] = []
-        self.started = time.monotonic()
+        self._latest_best = 0  # call of the newest design that has ever been the best
         self._fruitless = 0  # batches in a row without a new design
         self._repeats: float | None = None  # share of the last batch
-        self._saved = self._shown = self.started
+        self._saved = self._shown = time.monotonic()
         self._search_state = State()  # of the last checkpoint
 
     def write_to(self, folder: RunFolder) -> None:
@@ -256,25 +260,27 @@ class Loop:
         limit = self.plan.time_limit
         if limit is not None and not self.confirmer.racing:  # a share of it is for the race, as of the calls
             limit *= 1 - self.confirmer.kept_calls / self.plan.budget
-        return limit is not None and time.monotonic() - self.started >= limit
+        return limit is not None and self.clock.seconds >= limit - self.reserve()
 
     def _limit_reached(self) -> StopReason | None:
-        best = self.ranking.best
         if self.plan.target is not None and self.ranking.reaches(self.plan.target):
             return StopReason.TARGET
+        if self.task.fails_alike and self.evaluator.calls and self.ranking.best is None:
+            return StopReason.FAILED
+        if self.task.settled is not None and self.task.settled(self.ranking.candidates):
+            return StopReason.OPTIMUM
         if self.evaluator.calls >= self.confirmer.search_budget:
             return StopReason.BUDGET
         if self._out_of_time():
             return StopReason.TIME
-        last_better = 0 if best is None else best.call
-        if self.plan.patience is not None and self.counts.calls - last_better >= self.plan.patience:
+        if self.plan.patience is not None and self.counts.calls - self._latest_best >= self.plan.patience:
             return StopReason.PATIENCE
         return None
 
     def _detail(self) -> str:
         if self.ranking.best is None and self.failures:
             return f"every evaluation failed, the first because the objective {self.failures[0].reason}"
-        return ""
+        return "" if self.task.settled is None else self.task.settled(self.ranking.candidates)
 
     # ------------------------------------------------------------------------------------------------ tell
 
@@ -282,6 +288,8 @@ class Loop:
         """Rank a batch, tell the method and record it; gives why to stop."""
         before = self.ranking.best
         self.ranking.add(evaluation.designs, _usable(evaluation), evaluation.calls, evaluation.answer.weights)
+        if self.ranking.candidates:
+            self._latest_best = max(self._latest_best, self.ranking.candidates[0].call)
         self._add_failures(evaluation.failures)
         self._fruitless = 0 if len(evaluation.rewards) else self._fruitless + 1
         stop = StopReason.INTERRUPTED if evaluation.interrupted else self._limit_reached()
@@ -341,7 +349,7 @@ class Loop:
                 self._write(row)
             while confirmer.race and (designs := confirmer.race.batch(self.space)) is not None:
                 evaluation, unfinished = confirmer.round(
-                    designs, self.started, self._out_of_time, self.task.called
+                    designs, self.clock, self._out_of_time, self.task.called
                 )
                 self.ranking.raced = confirmer.race.ranked
                 row = self._row(evaluation, None)
@@ -384,7 +392,7 @@ class Loop:
             mean_length=float(lengths.mean()) if len(lengths) else None,
             max_length=int(lengths.max()) if len(lengths) else None,
             failures=counts.failure_count,
-            seconds=time.monotonic() - self.started,
+            seconds=self.clock.seconds,
             cost=self._cost,
             shares=rounded_shares(metrics.shares),
             tokens=token_use(designs) if sampled else None,
@@ -419,7 +427,7 @@ class Loop:
             failures=(*self.failures, *(raced.failures if raced else ()))[:FAILURES_KEPT],
             stop=stop,
             detail=detail,
-            seconds=time.monotonic() - self.started,
+            seconds=self.clock.seconds,
             seed=int(self.plan.seed),
             cost=self._cost,
         )
@@ -459,7 +467,8 @@ class Loop:
             "rows": len(self.history),
             "fruitless": self._fruitless,
             "repeat_share": self._repeats,
-            "seconds": time.monotonic() - self.started,
+            "latest_best": self._latest_best,
+            "seconds": self.clock.seconds,
             **self._marks(),
             **self.ranking.state(),
             "raced": asdict(self.confirmer.evaluator.counts),
@@ -497,6 +506,7 @@ class Loop:
             if self.memory is not None:
                 self.memory.restore(state.part("memory"))
             self._fruitless, self._repeats = int(data["fruitless"]), data["repeat_share"]
+            self._latest_best = int(data.get("latest_best", 0))
             self.evaluator.counts = Counts.from_dict(data)
             self.confirmer.evaluator.counts = Counts.from_dict(data["raced"])
             self.failures = [Failure.from_dict(failure) for failure in data["failures"]]
@@ -508,7 +518,7 @@ class Loop:
                 # The rest of the batch has a say in these rewards: all of it is rated again.
                 known = NOTHING_KNOWN
                 race = None if race is None else replace(race, known=NOTHING_KNOWN)
-            self.started = time.monotonic() - max(seconds, 0.0 if race is None else race.seconds)
+            self.clock.go_on(max(seconds, 0.0 if race is None else race.seconds))
             self.confirmer.race, self._search_state = race, state
             rows = int(data["rows"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -34,12 +34,14 @@ class Measured:
         cost: what the batch cost, in the unit that `Task.cost_unit` names, such as episodes.
         reasons: for designs that failed, by position: what happened.
         weights: the evidence behind each reward, such as the episodes of its mean; None if all are equal.
+        cut: whether these are the first designs only, because there was no time for the others.
     """
 
     rewards: Any
     cost: float = 0.0
     reasons: Mapping[int, str] = field(default_factory=dict)
     weights: Any = None
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,8 @@ def answer_at_once(task: Task, designs: DesignBatch, seeds: Seeds | None, limit:
     try:
         given = task.batch_objective(designs, *(() if seeds is None else (seeds,)))
         measured = given if isinstance(given, Measured) else Measured(given)
+        if measured.cut:
+            count = min(count, len(measured.rewards))
         answer = _as_answer(measured.rewards, count)
         weights = None if measured.weights is None else _as_weights(measured.weights, count)
         reasons = {**answer.reasons, **measured.reasons}

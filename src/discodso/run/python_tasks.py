@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from discodso.base.checks import require
 from discodso.base.errors import SettingsError
 from discodso.disco.presets import preset
+from discodso.run.clock import Clock
 from discodso.run.kinds import Kind, Prepared
 from discodso.run.task import Task
 
@@ -28,7 +29,7 @@ def prepared(settings: Any, task: Task) -> Prepared:
     return Prepared(task, settings.plan, method)
 
 
-def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
+def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepared:
     if given is None:
         raise SettingsError(
             f"the run of {settings.task.name!r} began in Python; go on with it there, by resume(..., task=...)"

@@ -10,7 +10,6 @@ budget, and then goes as if there had been no race.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 
 from discodso.base.arrays import Floats
 from discodso.disco.method import Resumable
+from discodso.run.clock import Clock
 from discodso.run.evaluation import Evaluation, Evaluator
 from discodso.run.history import HistoryRow
 from discodso.run.objective_calls import NO_CALLS, NOTHING_KNOWN, Answer, Counts
@@ -223,7 +223,7 @@ class Confirmer:
         return self.race
 
     def round(
-        self, designs: DesignBatch, started: float, out_of_time: Callable[[], bool], objective: Any
+        self, designs: DesignBatch, clock: Clock, out_of_time: Callable[[], bool], objective: Any
     ) -> tuple[Evaluation, Race | None]:
         """Evaluate a round, and the race to save in its place if it was cut short, to be finished later."""
         assert self.race is not None
@@ -231,7 +231,7 @@ class Confirmer:
         evaluation = self.evaluator.evaluate(designs, lambda _: out_of_time(), self.race.known, room)
         race = replace(
             self.race,
-            seconds=time.monotonic() - started,
+            seconds=clock.seconds,
             objective=objective.state() if isinstance(objective, Resumable) else None,
         )
         failures = (replace(failure, call=race.after + failure.call) for failure in evaluation.failures)

@@ -35,6 +35,8 @@ class StopReason(Enum):
     TRAINING = "training became non-finite and was stopped; the result holds all that was found until then"
     EXECUTOR = "the executor that evaluates designs was lost; the result holds all that was found until then"
     SOLVED = "what was found fits to the last digits, so that nothing is left to search for"
+    OPTIMUM = "the best possible reward was reached, so that nothing is left to search for"
+    FAILED = "no evaluation succeeded, and nothing says that others would"
     EXHAUSTED = "no new designs are proposed any more"
     DEAD_END = "a prefix was met that no token may continue; the result holds all that was found until then"
 

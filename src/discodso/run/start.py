@@ -17,6 +17,7 @@ from discodso.disco.method import MethodSettings
 from discodso.disco.presets import PRESETS, Preset
 from discodso.run import checkpoint
 from discodso.run.callbacks import Callbacks
+from discodso.run.clock import Clock
 from discodso.run.executors.dispatch import Executor
 from discodso.run.executors.registry import make_executor
 from discodso.run.folder import SETTINGS, RunFolder, require_run_folder, require_unused
@@ -134,6 +135,7 @@ def start(
     callback: Any = None,
     executor: Executor | None = None,
     introduce: Callable[[Sequence[Any]], None] | None = None,
+    clock: Clock | None = None,
 ) -> Outcome:
     """Do what settings say: start a run, or go on with the one in `out`.
 
@@ -145,6 +147,7 @@ def start(
         callback: watches the run; see `search`.
         executor: in place of that of the settings.
         introduce: is told what the kind of task has to show before the search begins.
+        clock: of the run, if it has begun already.
     """
     require_one_of("preset", settings.preset, PRESETS)
     kind = settings.kind
@@ -152,11 +155,15 @@ def start(
     if settings.executor.kind != "none" and isinstance(kind.executors, str):
         raise SettingsError(f"executor.kind must be 'none' for {kind.name}: {kind.executors}")
     callbacks = Callbacks(callback)
+    clock = clock or Clock(settings.plan.time_limit, partial(callbacks, "note"))
     if out is not None and not resume:
         require_unused(Path(out))
-    settings = kind.begin(settings, partial(callbacks, "note"))
+    settings = kind.begin(settings, clock.say)
     with ExitStack() as stack:
-        prepared = kind.prepare(settings, settings.given, stack)
+        prepared = kind.prepare(settings, settings.given, stack, clock)
+        callbacks.add(prepared.callback)
+        if prepared.options is not None:
+            settings = replace(settings, task=prepared.options)
         task = prepared.task
         method = _method(settings, prepared)
         own = settings.method is None and settings.preset != "paper"
@@ -177,7 +184,7 @@ def start(
             introduce(prepared.introduction())
         if prepared.standing is not None:
             callbacks("standing", prepared.standing)
-        loop = Loop(task, method, plan, callbacks, executor)
+        loop = Loop(task, method, plan, callbacks, executor, clock, prepared.reserve)
         record = settings.record()
         record["run"]["confirm_calls"] = plan.confirm_calls  # as it was chosen, and so is the method
         record["method"] = settings.method_table(method)

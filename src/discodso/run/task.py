@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import is_number
 from discodso.base.errors import DeclarationError
 from discodso.run import loading  # noqa: F401  (who unpickles a task needs it to find the module of the objective)
+from discodso.run.result import Scored
 from discodso.space.design import DesignBatch
 from discodso.space.space import Space
 
@@ -43,6 +44,10 @@ class Task:
         batch_objective: function of a `DesignBatch` to as many numbers, or to `Measured` (and of an array of
             seeds, if stochastic); used in place of `objective` where given.
         stochastic: whether the objective takes seeds.
+        settled: told the best designs after every batch, it says in words why no better one can come, such as that
+            the highest reward there is was reached often enough; "" to search on.
+        fails_alike: designs fail for one reason, such as a simulator that does not work: a run ends if all of its
+            first batch have failed.
         repeatable: of a stochastic objective, whether a design gets the same reward each time all the same, as
             where all designs meet the same random events. Where a design was rated with less evidence at one time
             (see `Measured`), the reward with more of it counts.
@@ -73,6 +78,8 @@ class Task:
     rows_independent: bool = True
     refine: Callable[[DesignBatch, Ints], Refined] | None = None
     repeatable: bool = False
+    settled: Callable[[Sequence[Scored]], str] | None = None
+    fails_alike: bool = False
 
     @property
     def called(self) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 
 from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import require_integer
+from discodso.run.clock import Clock
 from discodso.run.kinds import Kind, Prepared
 from discodso.run.python_tasks import prepared
 from discodso.run.task import Task
@@ -74,7 +75,7 @@ def bitstring(length: int = 10, alpha: float = 0.9, objective: str = "f1", seed:
     return Task(space, batch_objective=problem, worst_reward=0.0, name=name)
 
 
-def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
+def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepared:
     own: BitstringOptions = settings.task
     seed = settings.plan.seed if own.solution is None else own.solution
     return prepared(settings, bitstring(own.length, own.alpha, own.objective, seed))

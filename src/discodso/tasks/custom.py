@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from discodso.base.checks import require
 from discodso.base.errors import DeclarationError, DiscodsoError
 from discodso.base.options import option
+from discodso.run.clock import Clock
 from discodso.run.kinds import Kind, Prepared
 from discodso.run.loading import load_module
 from discodso.run.python_tasks import prepared
@@ -56,7 +57,7 @@ def load_task(name: str, path: str | None = None, arguments: dict[str, Any] | No
     return found
 
 
-def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
+def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepared:
     own: CustomOptions = settings.task
     return prepared(settings, load_task(own.task, own.path, own.arguments))
 

@@ -242,3 +242,25 @@ def test_races_over_common_episodes_begin_with_others_in_each_batch():
         assert len(cut) == 4
         firsts.add(tuple(sorted(seed for seed, _ in cut)))
     assert len(firsts) == 5
+
+
+@pytest.mark.parametrize("racing", [None, Racing()])
+def test_a_batch_that_there_is_no_time_for_ends_with_the_first_designs(racing):
+    """Those that are rated are rated as if there were time; with a race they may lack its later rounds."""
+    designs, call_seeds = designs_of(40), call_seeds_of(40)
+    whole = TreeObjective(INTERFACE, SPACE, Imagined(np.arange(40)), SEEDS, 32, None)(designs, call_seeds)
+    left = iter([1.0] * (6 if racing else 9))
+    runner = Imagined(np.arange(40))
+    cut = TreeObjective(INTERFACE, SPACE, runner, SEEDS, 32, racing, left=lambda: next(left, 0.0))
+    measured = cut(designs, call_seeds)
+    count = len(measured.rewards)
+    assert 0 < count < 40
+    assert measured.cut
+    assert measured.cost == runner.episodes
+    assert (measured.weights == (32 if racing is None else 4)).all()
+    if racing is None:
+        assert (measured.rewards == whole.rewards[:count]).all()
+    none = TreeObjective(INTERFACE, SPACE, runner, SEEDS, 32, racing, left=lambda: 0.0)(designs, call_seeds)
+    assert len(none.rewards) == 0
+    assert none.cut
+    assert none.cost == 0

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from environments import Walk, registered
 
-from discodso import TreePolicy, search_policy
+from discodso import TreePolicy, resume, search_policy
 from discodso.base.arrays import Floats, Ints
+from discodso.report.folders import read_run
 from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.leaves import Leaf
 from discodso.tasks.policies.making import as_environment
-from discodso.tasks.policies.policy_choice import _round, trim
+from discodso.tasks.policies.policy_choice import _affordable, _round, trim
 from discodso.tasks.policies.tree import Forest
 
 
@@ -84,3 +86,77 @@ def test_trimming_keeps_what_earns_something() -> None:
     with open_runner(as_environment("MountainCar-v0")) as runner:
         trimmed, _ = trim(policy, runner, seeds[:50], seeds[50:250], seeds[250:])
     assert trimmed == policy
+
+
+@pytest.mark.parametrize(
+    ("affordable", "expected"),
+    [
+        (1e9, (100, 100, 10, 1000)),
+        (20_000, (100, 100, 10, 1000)),
+        (10_000, (100, 50, 10, 500)),
+        (1000, (62, 8, 6, 83)),
+        (100, (6, 8, 2, 25)),
+        (3, (2, 2, 2, 2)),
+        (0, (2, 2, 2, 2)),
+    ],
+)
+def test_where_few_episodes_are_affordable_fewer_trees_are_compared_on_fewer(affordable, expected) -> None:
+    assert _affordable(100, 100, 1000, affordable) == expected
+    assert _affordable(1, 100, 1000, affordable)[0] == 1
+
+
+class _Moody(Walk):
+    """Every tenth seed makes it fail."""
+
+    def reset(self, **given: Any) -> Any:
+        if given.get("seed") is not None and given["seed"] < 1000 and given["seed"] % 10 == 3:
+            raise RuntimeError("out of order")
+        return super().reset(**given)
+
+
+def test_a_test_episode_that_fails_is_told_and_the_others_count() -> None:
+    with registered("Moody-v0", _Moody, max_episode_steps=20) as name:
+        found = search_policy(name, budget=40, episodes=2, test_seeds=range(25), max_nodes=7)
+        alone = found.policy.evaluate(seeds=[seed for seed in range(25) if seed % 10 != 3])
+    assert found.test_seeds == tuple(seed for seed in range(25) if seed % 10 != 3)
+    assert found.test_returns.tolist() == alone.tolist()
+    assert [seed for seed, _ in found.test_failures] == [3, 13, 23]
+    assert found.notes[-1] == "3 of 25 episodes of the test failed; seed 3 raised RuntimeError: out of order"
+    assert found.summary()["test_failures"][0] == [3, "raised RuntimeError: out of order"]
+
+
+def test_phases_tell_what_each_part_of_a_run_took() -> None:
+    found = search_policy("MountainCar-v0", budget=60, episodes=4, moving_ranges=True, test_seeds=range(7))
+    episodes = {phase.name: phase.episodes for phase in found.phases}
+    assert list(episodes) == ["probing", "visits", "search", "choice", "trimming", "test"]
+    assert episodes["probing"] == found.interface.probed.episodes == 100
+    assert episodes["visits"] > 0
+    assert episodes["visits"] + episodes["search"] == found.episodes
+    assert episodes["choice"] + episodes["trimming"] == found.validation_episodes
+    assert episodes["test"] == 7
+    assert found.seconds == sum(phase.seconds for phase in found.phases)
+    assert found.summary()["phases"][0]["episodes"] == 100
+    assert all(phase.seconds >= 0 for phase in found.phases)
+    assert found.notes == ()
+
+
+def test_the_test_is_the_last_thing_that_a_search_does(tmp_path, monkeypatch) -> None:
+    """Policy and picture are there before it, and the summary says that there is no test yet."""
+    own = {"budget": 60, "episodes": 4, "test_seeds": range(3)}
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("discodso.tasks.policies.policy_choice._tested", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            search_policy("MountainCar-v0", **own, out=tmp_path / "run")
+    untested = read_run(tmp_path / "run")
+    assert untested.status == "stopped"
+    assert untested.ending["summary"]["test_mean"] is None
+    assert untested.kind.summary(untested.ending) == (None, "policy.json has no test")
+    assert "not tested yet" in (tmp_path / "run" / "tree.svg").read_text()
+    found = resume(tmp_path / "run")
+    assert TreePolicy.load(tmp_path / "run" / "policy.json") == found.policy
+    assert read_run(tmp_path / "run").status == "ended"
+    assert read_run(tmp_path / "run").ending["summary"]["test_mean"] == found.test_mean

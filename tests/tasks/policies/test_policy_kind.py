@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
+from environments import Walk, registered
 from killing import comparable
 
 from discodso import (
@@ -21,7 +26,7 @@ from discodso import (
     resume,
     search_policy,
 )
-from discodso.base.errors import DiscodsoError
+from discodso.base.errors import DiscodsoError, EvaluationError
 from discodso.disco.settings import RestartSettings
 from discodso.run.folder import designs_of
 from discodso.tasks.policies.environments import describe
@@ -286,6 +291,96 @@ def test_the_folder_has_policy_picture_figures_and_history(found: PolicySearch, 
 def test_cartpole_is_solved() -> None:
     found = search_policy("CartPole-v1", budget=5000, seed=0, target=500)
     assert found.test_mean > 499  # it ends with the first tree that solves all its 100 episodes
+
+
+def test_a_search_ends_when_the_best_return_there_is_is_certain() -> None:
+    found = search_policy("CartPole-v1", budget=10_000, seed=0, test_seeds=range(50), trim=False)
+    assert found.search.stop is StopReason.OPTIMUM
+    assert found.calls < 5000
+    assert "trees had 500, the highest return there is" in found.search.detail
+    perfect = [scored for scored in found.search.top if scored.reward == 500]
+    assert len(perfect) >= 10
+    assert sum(scored.weight for scored in perfect) >= 1000
+
+
+def test_a_search_ends_when_nothing_gets_better_for_long(tmp_path) -> None:
+    """The best tree of this walk is found at once; by default it takes half of the budget, or 3000 calls."""
+    own = {"episodes": 2, "test_seeds": range(2), "max_nodes": 3, "racing": False, "trim": False}
+    with registered("Walk-v0", partial(Walk, length=1)) as name:
+        by_default = search_policy(name, budget=20_000, **own, common_episodes=True)
+        assert by_default.search.stop is StopReason.PATIENCE
+        assert 10_000 <= by_default.calls <= 11_000
+        given = search_policy(name, budget=20_000, patience=500, **own, common_episodes=True)
+        assert given.search.stop is StopReason.PATIENCE
+        assert 500 <= given.calls < 1000
+
+
+class _Broken(Walk):
+    def step(self, action: Any) -> Any:
+        raise RuntimeError("the motor is off")
+
+
+def test_where_every_episode_fails_the_run_ends_with_its_first_batch(tmp_path) -> None:
+    with registered("Broken-v0", _Broken, max_episode_steps=20) as name:
+        words = "no episode of Broken-v0 succeeded: raised RuntimeError: the motor is off"
+        with pytest.raises(EvaluationError, match=words):
+            search_policy(name, budget=5000, ranges={"0": (0, 1), "1": (0, 20)}, out=tmp_path / "run")
+    top = json.loads((tmp_path / "run" / "top.json").read_text())
+    assert top["stop"] == "failed"
+    assert top["calls"] == 25
+
+
+def test_equal_returns_are_told_at_once() -> None:
+    heard: list[str] = []
+    listener = SimpleNamespace(note=heard.append)
+    with registered("Level-v0", partial(Walk, length=1), max_episode_steps=5) as name:
+
+        class Level(gymnasium.RewardWrapper):
+            def reward(self, reward: Any) -> float:
+                return -2.5
+
+        with registered("Leveled-v0", lambda: Level(gymnasium.make(name))) as level:
+            found = search_policy(level, budget=60, episodes=2, test_seeds=range(2), callback=listener)
+    phases = [words.split(":")[0] for words in heard]
+    assert phases == ["probing", "search", "all returns are equal so far", "choice", "trimming", "test"]
+    assert (
+        heard[2] == "all returns are equal so far: -2.5; nothing tells trees apart until one of them differs"
+    )
+    assert found.notes == ("all trees of the search had the same mean return, -2.5",)
+
+
+def test_a_time_limit_makes_everything_smaller_and_says_so(tmp_path) -> None:
+    """A limit that is over before the search begins leaves a tree, a choice of the best, and two test seeds."""
+    own = {"budget": 500, "episodes": 4, "test_seeds": range(30)}
+    with registered("Walk-v0", Walk, max_episode_steps=20) as name:
+        found = search_policy(name, time_limit=0.5, out=tmp_path / "run", **own)
+        assert found.search.stop is StopReason.TIME
+        assert found.calls < 500
+        whole = resume(tmp_path / "run", time_limit=10_000)
+        assert whole.calls == 500
+        assert len(whole.test_seeds) == 30
+        assert whole.interface.ranges == found.interface.ranges
+        assert whole.interface.probed == found.interface.probed
+
+
+def test_where_probing_was_cut_short_a_resumed_run_has_the_same_ranges(tmp_path) -> None:
+    class Sleepy(Walk):
+        nap = 0.002
+
+        def step(self, action: Any) -> Any:
+            time.sleep(self.nap)
+            return super().step(action)
+
+    own = {"budget": 40, "episodes": 2, "test_seeds": range(2), "max_nodes": 5}
+    with registered("Sleepy-v0", Sleepy, max_episode_steps=20) as name:
+        found = search_policy(name, time_limit=2, out=tmp_path / "run", **own)
+        assert 2 <= found.interface.probed.steps < 2000
+        steps = f"probe_steps = {found.interface.probed.steps}"
+        assert steps in (tmp_path / "run" / "settings.toml").read_text()
+        Sleepy.nap = 0.0
+        again = resume(tmp_path / "run", time_limit=10_000)
+    assert again.interface == found.interface
+    assert again.calls == 40
 
 
 def test_the_paper_preset_leaves_the_winner_as_it_was_found() -> None:

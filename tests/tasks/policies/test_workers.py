@@ -344,7 +344,7 @@ def test_an_error_inside_the_context_ends_the_workers(trouble):
     def fail():
         nonlocal pids
         with open_runner(environment, 2) as pool:
-            pids = worker_pids(pool.processes)
+            pids = worker_pids(pool.runner.processes)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):

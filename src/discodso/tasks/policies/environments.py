@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -20,11 +20,12 @@ from discodso.tasks.policies.leaves import ActionNumbers
 from discodso.tasks.policies.making import Environment, make, step_limit
 from discodso.tasks.policies.observations import LARGEST, Feature, features, flat
 from discodso.tasks.policies.terms import Limits
+from discodso.tasks.policies.timed import Left, always
 from discodso.tasks.policies.tree import Names
 
 _WIDEST = 1e4  # a declared range wider than this says nothing
 _PROBE_EPISODES = 100
-_PROBE_STEPS = 20_000
+PROBE_STEPS = 20_000
 _MOST_NUMBERS = 100
 _ROOM = 10  # times the width of what a feature showed, that thresholds may lie beyond it
 _OUTSIDE = 0.01  # of what features showed, at either end, if all ranges are probed
@@ -47,6 +48,16 @@ _NAMES = MappingProxyType(  # of features, and of choices or of the numbers of a
 _LANDER_V2 = (*((-half, half) for half in (1.5, 1.5, 5.0, 5.0, math.pi, 5.0)), (0.0, 1.0), (0.0, 1.0))
 
 
+class Probed(NamedTuple):
+    """Episodes of random actions, and their steps."""
+
+    episodes: int = 0
+    steps: int = 0
+
+
+NOT_PROBED = Probed()
+
+
 @dataclass(frozen=True)
 class Interface:
     """Features and actions of an environment."""
@@ -64,6 +75,7 @@ class Interface:
     hints: tuple[
         Limits | None, ...
     ] = ()  # where a search that follows its trees begins; None for fixed ranges
+    probed: Probed = NOT_PROBED  # what it took to find out
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -156,6 +168,8 @@ def describe(
     moving: bool = False,
     feature_names: Sequence[str] = (),
     action_names: Sequence[str] = (),
+    steps: int = PROBE_STEPS,
+    left: Left = always,
 ) -> Interface:
     """Features, ranges and actions of an environment.
 
@@ -166,7 +180,8 @@ def describe(
     used where they are finite and sane, the bounds of LunarLander-v2 for LunarLander; other features get the range
     that they showed in episodes of random actions, which the seed decides. With `probe` all that are not given get
     where 98 % of what they showed lies: declared bounds may be far wider than what ever happens. With `moving`
-    ranges are as wide as declared, but no wider than some times that, and that is where the search begins.
+    ranges are as wide as declared, but no wider than some times that, and that is where the search begins. There
+    are so many `steps` at most, and fewer where no seconds are `left`.
     """
     with make(environment) as env:
         fit = check_fits(env, environment)
@@ -195,9 +210,10 @@ def describe(
                 sources[n], found[n] = "declared", (own.low, own.high)
             else:
                 sources[n] = "probed"
-        hints: list[Limits | None] = [None] * size
+        hints, probed = list[Limits | None]([None] * size), NOT_PROBED
         if "probed" in sources or "visited" in sources:
-            shown = _probed_ranges(env, environment, seed, _OUTSIDE if probe or moving else 0.0)
+            outside = _OUTSIDE if probe or moving else 0.0
+            shown, probed = _probed_ranges(env, environment, seed, outside, steps, left)
             for n, (source, met) in enumerate(zip(sources, shown, strict=True)):
                 if source == "visited":
                     found[n], hints[n] = _around(met, fit.features[n])
@@ -210,7 +226,8 @@ def describe(
     limits = tuple(found[n] for n in range(size))
     actions = tuple(zip(choices, words, strict=True)) if numbers is None else ()
     whole = tuple(own.whole for own in fit.features)
-    return Interface(environment, names, limits, tuple(sources), actions, limit, numbers, whole, tuple(hints))
+    told = tuple(sources), actions, limit, numbers, whole, tuple(hints), probed
+    return Interface(environment, names, limits, *told)
 
 
 def _names(
@@ -296,29 +313,41 @@ def _given_range(key: str, value: Any, names: tuple[str, ...]) -> tuple[int, Lim
 
 
 def _probed_ranges(
-    env: gymnasium.Env[Any, Any], environment: Environment, seed: int, outside: float
-) -> list[Limits | None]:
+    env: gymnasium.Env[Any, Any],
+    environment: Environment,
+    seed: int,
+    outside: float,
+    steps: int,
+    left: Left,
+) -> tuple[list[Limits | None], Probed]:
     """Ranges that the features showed while random actions were held for random times, rounded outwards; None for
-    those that never changed. A share may lie outside at either end."""
+    those that never changed, and what it took. A share may lie outside at either end."""
     fit = check_fits(env, environment)
     rng = np.random.default_rng(np.random.SeedSequence((seed, 1)))
     rows: list[Floats] = []
+    episodes = 0
+
+    def enough() -> bool:
+        return len(rows) >= steps or left() <= 0
+
     try:
-        for _ in range(_PROBE_EPISODES):
+        while episodes < _PROBE_EPISODES and not (episodes and enough()):
+            episodes += 1
             observation, _ = env.reset(seed=int(rng.integers(2**31)))
-            over, left, action = False, 0, None
-            while not over and len(rows) < _PROBE_STEPS:
+            over, held, action = False, 0, None
+            while not over and not (len(rows) > 1 and enough()):
                 rows.append(np.array(flat(observation)).reshape(len(fit.features)))
-                if left == 0:
-                    action, left = _drawn(fit, rng), int(rng.integers(1, 10))
-                left -= 1
+                if held == 0:
+                    action, held = _drawn(fit, rng), int(rng.integers(1, 10))
+                held -= 1
                 observation, _, terminated, truncated, _ = env.step(action)
                 over = terminated or truncated
     except Exception as error:
         raise DeclarationError(
             f"{environment} failed while its ranges were probed: {_reason(error)}"
         ) from None
-    return [_shown_range(column[np.isfinite(column)], outside) for column in np.array(rows).T]
+    shown = [_shown_range(column[np.isfinite(column)], outside) for column in np.array(rows).T]
+    return shown, Probed(episodes, len(rows))
 
 
 def _drawn(fit: EnvironmentShape, rng: np.random.Generator) -> Any:

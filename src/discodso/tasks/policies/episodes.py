@@ -6,7 +6,7 @@ import multiprocessing
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,22 +18,13 @@ from discodso.tasks.policies.environments import check_fits
 from discodso.tasks.policies.making import STEP_LIMIT, Environment, as_environment, make, step_limit
 from discodso.tasks.policies.observations import flat
 from discodso.tasks.policies.simulators import simulator_for
+from discodso.tasks.policies.timed import Runner, TimedRunner
 from discodso.tasks.policies.tree import DecisionTree, Forest, action_of
 from discodso.tasks.policies.workers import Stage, WorkerPool
 
 
-class Runner(Protocol):
-    """Runs episodes of one environment."""
-
-    def returns(self, forest: Forest, tree: Ints, seeds: Ints) -> tuple[Floats, dict[int, str]]:
-        """float[E], the return of each episode, NaN where it failed, and the reasons, by episode.
-
-        Episode e runs tree[e] of the forest from `reset(seed=seeds[e])`.
-        """
-
-
 @contextmanager
-def open_runner(environment: Environment, workers: int = 1, pool: range = range(0)) -> Iterator[Runner]:
+def open_runner(environment: Environment, workers: int = 1, pool: range = range(0)) -> Iterator[TimedRunner]:
     """A runner with worker processes, which are ended on leaving, or threads where there is a compiled simulator.
 
     `pool` has consecutive seeds that will be used over and over.
@@ -41,17 +32,18 @@ def open_runner(environment: Environment, workers: int = 1, pool: range = range(
     require_integer("workers", workers, 1)
     simulator = simulator_for(environment)
     if simulator is not None:
-        yield replace(simulator, pool=simulator.starts(pool) if len(pool) else None, threads=workers)
+        started = simulator.starts(pool) if len(pool) else None
+        yield TimedRunner(replace(simulator, pool=started, threads=workers), workers)
         return
     with make(environment) as env:
         check_fits(env, environment)
         limit = step_limit(env)
     if multiprocessing.current_process().daemon:
         with closing(Stage(environment, limit)) as stage:
-            yield stage
+            yield TimedRunner(stage)
     else:
         with WorkerPool(environment, workers, limit) as running:
-            yield running
+            yield TimedRunner(running, workers)
 
 
 def paired_returns(policies: Sequence[DecisionTree], runner: Runner, seeds: Ints) -> Floats:

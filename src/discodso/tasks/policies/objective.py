@@ -17,8 +17,8 @@ from discodso.base.arrays import Bools, Floats, Ints
 from discodso.run.evaluation import Measured
 from discodso.space.design import Design, DesignBatch
 from discodso.tasks.policies.environments import Interface
-from discodso.tasks.policies.episodes import Runner
 from discodso.tasks.policies.racing import Racing, means_and_errors, rounds
+from discodso.tasks.policies.timed import Left, Runner, always, timed
 from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.vocabulary import TreeSpace
@@ -35,12 +35,13 @@ class TreeObjective:
     episodes: int  # N
     racing: Racing | None  # None for N episodes for every design, as in the paper
     common: bool = False  # all designs of a run meet the same N episodes, rather than fresh ones each time
+    left: Left = always  # seconds for the search
 
     def __call__(self, designs: DesignBatch, call_seeds: NDArray[np.uint64]) -> Measured:
-        """Rewards, the number of episodes, and what failed."""
+        """Rewards, the number of episodes, and what failed; of the first designs only if the time is out."""
         forest = self.forest(designs)
         count = len(designs)
-        returns, done = np.full((count, self.episodes), np.nan), np.zeros(count, np.int64)
+        returns, done, cut = np.full((count, self.episodes), np.nan), np.zeros(count, np.int64), False
         alive, reasons, spent = np.arange(count), dict[int, str](), 0
         schedule = [self.episodes] if self.racing is None else rounds(self.episodes)
         order = np.random.default_rng(int(call_seeds[0])).permutation(self.episodes)
@@ -52,20 +53,28 @@ class TreeObjective:
                 seeds: Ints = np.tile(self.seeds[0] + order[before:upto], len(alive))
             else:
                 seeds = self._fresh_seeds(call_seeds[alive], before, upto)
-            news, failed = self.runner.returns(forest, tree, seeds)
-            spent += len(tree)
+            news, failed = timed(self.runner).returns_within(forest, tree, seeds, self.left)
+            spent += len(news)
             for episode, reason in failed.items():
                 reasons.setdefault(int(tree[episode]), reason)
-            returns[alive, before:upto] = news.reshape(len(alive), -1)
+            if cut := len(news) < len(tree):
+                alive = alive[: len(news) // (upto - before)]
+            more = upto - before
+            returns[alive, before:upto] = news[: len(alive) * more].reshape(len(alive), more)
             done[alive] = upto
+            if cut:
+                break
             alive = alive[np.isfinite(returns[alive, :upto]).all(axis=1)]
             if upto < self.episodes and self.racing is not None and len(alive):
                 alive = alive[self._on(returns[alive, :upto], count)]
+        rated = int((done > 0).sum())  # the first ones: all others had no time
+        returns, done = returns[:rated], done[:rated]
         rewards = np.array([own[:met].mean() for own, met in zip(returns, done, strict=True)])
-        through = (done == self.episodes) & np.isfinite(rewards)
+        through = (done == (done.max(initial=0) if cut else self.episodes)) & np.isfinite(rewards)
         least = min(rewards[through], default=math.inf)
         rewards = np.where(through, rewards, np.minimum(rewards, least))
-        return Measured(rewards, float(spent), reasons, done)
+        reasons = {row: reason for row, reason in reasons.items() if row < rated}
+        return Measured(rewards, float(spent), reasons, done, cut=rated < count)
 
     def _on(self, returns: Floats, count: int) -> Bools:
         """bool[n], which trees of a batch of `count` race on, by their returns so far, float[n, k]."""

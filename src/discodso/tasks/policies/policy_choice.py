@@ -1,21 +1,37 @@
-"""The choice of a policy on fresh seeds, from the best designs of a search, and its test on unseen ones."""
+"""The choice of a policy on fresh seeds, from the best designs of a search, and its test on unseen ones.
+
+All of it keeps to the time limit of the run: what is left is shared out. Where it is not enough fewer trees get
+fewer episodes and the test has fewer seeds; a note says so.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from discodso.base.arrays import Floats, Ints
 from discodso.base.errors import EvaluationError
+from discodso.run.clock import Clock
 from discodso.run.result import Result, Scored
 from discodso.space.space import Space
 from discodso.tasks.policies.environments import Interface
-from discodso.tasks.policies.episodes import Runner, paired_returns
+from discodso.tasks.policies.episodes import paired_returns
 from discodso.tasks.policies.objective import TreeObjective
+from discodso.tasks.policies.timed import (
+    Hurried,
+    Left,
+    OutOfTimeError,
+    Runner,
+    TimedRunner,
+    paired_within,
+    timed,
+)
 from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import validation_seeds
@@ -28,17 +44,37 @@ _ROUNDS = (1, 10, 100)
 # Where N is more than the first of these, the choice counts N as that, or as the episodes of the search over the
 # second, if that is more: it takes about 300 N, and should not take longer than a search that races.
 _MOST, _PART = 200, 5000
+_FEW = 8  # episodes for a tree, below which rather fewer trees are compared
+_AFTER = 0.25  # of the time limit, for all that comes after the search, at most
+_WRITING = 0.6  # seconds for pictures and files
+_LEAST = 2  # episodes of a test
+_TESTING, _CHOOSING = (
+    0.35,
+    0.6,
+)  # of the time after the search: for the test at most; of the rest for the choice
 
 
 @dataclass(frozen=True)
 class Finalist:
-    """A tree that went to validation: its reward in the search, then the mean of fresh episodes and its error."""
+    """A tree that went to validation: its reward in the search, then the mean of fresh episodes and its error.
+
+    Where there was no time for two episodes the mean is that of the search, and there is no error (NaN).
+    """
 
     policy: TreePolicy
     search_reward: float
     mean: float
     error: float
     episodes: int
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a run, with what it took."""
+
+    name: str
+    episodes: int
+    seconds: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,13 +84,16 @@ class PolicySearch:
     Attributes:
         policy: the winner, chosen on fresh seeds from the best designs of the search, then pruned or trimmed.
         test_returns: float[n], its returns for `test_seeds`, which neither search nor choice have seen.
-        test_seeds: those seeds.
+        test_seeds: those seeds; without any that failed, or that there was no time for.
+        test_failures: for each seed of the test that failed, what happened.
         finalists: of the choice, best first.
         interface: the environment, its features, ranges and actions.
         search: the search itself; rewards there are noisy, and the best of noisy rewards is too high.
         calls, episodes: objective calls of the search, and the episodes that they took.
         validation_episodes: for the choice and for trimming, counted apart.
         space: of the trees that were searched.
+        phases: what each part of the run took, in episodes and seconds.
+        notes: what was odd, such as a test that was cut short.
     """
 
     policy: TreePolicy
@@ -65,6 +104,9 @@ class PolicySearch:
     search: Result
     validation_episodes: int
     space: Space
+    test_failures: tuple[tuple[int, str], ...] = ()
+    phases: tuple[Phase, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def calls(self) -> int:
@@ -77,14 +119,25 @@ class PolicySearch:
         return int(self.search.cost or 0)
 
     @property
+    def is_tested(self) -> bool:
+        """Whether the test is done."""
+        return len(self.test_seeds) + len(self.test_failures) > 0
+
+    @property
     def test_mean(self) -> float:
-        """Mean return over the test seeds."""
-        return float(self.test_returns.mean())
+        """Mean return over the test seeds; NaN before the test, and if all of it failed."""
+        return float(self.test_returns.mean()) if len(self.test_returns) else math.nan
 
     @property
     def test_error(self) -> float:
-        """Standard error of that mean."""
-        return float(self.test_returns.std(ddof=1) / math.sqrt(len(self.test_returns)))
+        """Standard error of that mean; NaN for fewer than two episodes."""
+        count = len(self.test_returns)
+        return float(self.test_returns.std(ddof=1) / math.sqrt(count)) if count > 1 else math.nan
+
+    @property
+    def seconds(self) -> float:
+        """Of all phases."""
+        return sum(phase.seconds for phase in self.phases)
 
     def __repr__(self) -> str:
         return (
@@ -95,43 +148,181 @@ class PolicySearch:
 
     def summary(self) -> dict[str, Any]:
         """The figures, for JSON."""
+        tested = len(self.test_seeds) > 0
         return {
             "environment": self.interface.environment.to_dict(),
-            "test_mean": self.test_mean,
-            "test_error": self.test_error,
-            "test_seeds": [self.test_seeds[0], self.test_seeds[-1]],
+            "test_mean": _finite(self.test_mean),
+            "test_error": _finite(self.test_error),
+            "test_seeds": [self.test_seeds[0], self.test_seeds[-1]] if tested else None,
+            "test_count": len(self.test_seeds),
+            "test_failures": [list(failure) for failure in self.test_failures],
             "nodes": len(self.policy),
             "calls": self.calls,
             "episodes": self.episodes,
             "validation_episodes": self.validation_episodes,
             "failures": self.search.failure_count,
-            "seconds": self.search.seconds,
+            "seconds": self.seconds,
+            "phases": [asdict(phase) for phase in self.phases],
+            "notes": list(self.notes),
             "stop": self.search.stop.name.lower(),
             "seed": self.search.seed,
             "interface": self.interface.to_dict(),
         }
 
 
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+class _Course:
+    """What comes after a search: phase after phase, each with its share of the time that is left."""
+
+    def __init__(self, runner: TimedRunner, clock: Clock, phases: Sequence[Phase], tests: int) -> None:
+        self.runner, self.clock, self.phases, self.notes = runner, clock, list(phases), list[str]()
+        left = max(clock.left - 2 * _writing(clock), 0.0)  # before the test, and with it
+        testing = max(min(tests * runner.pace, _TESTING * left), _LEAST * runner.pace)
+        now, rest = clock.seconds, left - testing
+        self._choice_end, self._trim_end, self._end = (
+            (math.inf,) * 3
+            if math.isinf(left)
+            else (now + _CHOOSING * rest, now + rest, now + left + _writing(clock))
+        )
+
+    def note(self, words: str) -> None:
+        """Say something that is to be kept."""
+        self.clock.say(words)
+        self.notes.append(words)
+
+    def for_choice(self) -> float:
+        """Seconds."""
+        return self._choice_end - self.clock.seconds
+
+    def for_trimming(self) -> float:
+        """Seconds."""
+        return self._trim_end - self.clock.seconds
+
+    def for_test(self) -> float:
+        """Seconds."""
+        return self._end - self.clock.seconds
+
+    def begin(self, name: str, words: str) -> Callable[[], None]:
+        """Say what phase begins; what this gives ends it."""
+        self.clock.say(f"{name}: {words}")
+        began, before = time.monotonic(), self.runner.episodes
+
+        def end() -> None:
+            self.phases.append(Phase(name, self.runner.episodes - before, time.monotonic() - began))
+
+        return end
+
+
+def _writing(clock: Clock) -> float:
+    return 0.0 if clock.limit is None else min(_WRITING, 0.05 * clock.limit)
+
+
+def seconds_after(clock: Clock, runner: TimedRunner, episodes: int, tests: int, trimmed: bool) -> float:
+    """What choice, trimming and test of a run with a time limit need, as far as its search can tell; it may not
+    be granted in full."""
+    assert clock.limit is not None
+    each = _round(episodes, runner.episodes)
+    wanted = (2 + trimmed) * _TOP * each + tests
+    return min(_AFTER * clock.limit, wanted * runner.pace + 2 * _writing(clock))
+
+
+_TOP = 100  # designs of a search that go to the choice, about
+
+
 def choose_and_test(
-    objective: TreeObjective, result: Result, test_seeds: tuple[int, ...], seed: int, trimmed: bool = False
+    objective: TreeObjective,
+    result: Result,
+    test_seeds: tuple[int, ...],
+    seed: int,
+    trimmed: bool = False,
+    clock: Clock | None = None,
+    phases: Sequence[Phase] = (),
+    notes: Sequence[str] = (),
+    write: Callable[[PolicySearch], None] = lambda found: None,
 ) -> PolicySearch:
-    """What came of a search: the best of its best designs, trimmed if asked for, and how well it does."""
+    """What came of a search: the best of its best designs, trimmed if asked for, and how well it does.
+
+    Args:
+        objective: of the search.
+        result: what it has found.
+        test_seeds: for the score.
+        seed: of the run.
+        trimmed: whether what earns nothing is cut out.
+        clock: of the run.
+        phases, notes: of the run until now.
+        write: is told what is found before the test, and again with it.
+    """
     interface = objective.interface
     if result.best is None:
-        reason = result.failures[0].reason if result.failures else result.sentence
+        reasons = Counter(failure.reason for failure in result.failures)
+        reason = reasons.most_common(1)[0][0] if reasons else result.sentence
         raise EvaluationError(f"no episode of {interface.environment} succeeded: {reason}")
+    runner = timed(objective.runner)
+    course = _Course(runner, clock or Clock(), phases, len(test_seeds))
     rounds = _seeds(_round(objective.episodes, result.cost or 0.0), seed)
-    finalists, spent = _validate(objective, result.top, rounds[:3])
+    finalists, spent = _validate(objective, result.top, rounds[:3], course)
     winner = finalists[0].policy
     if trimmed:
-        winner, more = trim(winner, objective.runner, *rounds[3:])
+        winner, more = _trimmed(winner, course, rounds[3:])
         spent += more
-    returns, reasons = objective.runner.returns(
-        Forest.of([winner]), np.zeros(len(test_seeds), np.int64), np.array(test_seeds, np.int64)
+    own = finalists, interface, result, spent, objective.space
+    found = PolicySearch(winner, np.empty(0), (), *own, (), tuple(course.phases), (*notes, *course.notes))
+    write(found)
+    end = course.begin("test", f"{len(test_seeds)} unseen seeds")
+    returns, reasons_by_seed = _tested(winner, runner, test_seeds, course)
+    end()
+    good = np.isfinite(returns)
+    found = replace(
+        found,
+        test_returns=returns[good],
+        test_seeds=tuple(np.array(test_seeds[: len(returns)])[good].tolist()),
+        test_failures=reasons_by_seed,
+        phases=tuple(course.phases),
+        notes=(*notes, *course.notes),
     )
-    if reasons:
-        raise EvaluationError(f"the test of the best policy failed: {next(iter(reasons.values()))}")
-    return PolicySearch(winner, returns, test_seeds, finalists, interface, result, spent, objective.space)
+    write(found)
+    return found
+
+
+def _trimmed(winner: TreePolicy, course: _Course, rounds: Sequence[Ints]) -> tuple[TreePolicy, int]:
+    """The winner without what earns nothing, and the episodes that took."""
+    before = course.runner.episodes
+    few, many, more = rounds
+    # About three cuts, and for each all ways to cut, and four of them with many episodes.
+    ways = len(winner)
+    wanted = len(many) + 3 * ((1 + ways) * len(few) + 4 * len(many))
+    share = course.for_trimming() / max(wanted * course.runner.pace, 1e-9)
+    if share < 1:
+        few, many = (seeds[: int(share * len(seeds))] for seeds in (few, many))
+        if len(few) < _FEW:
+            course.note("the time limit left none for trimming: the tree is as it was chosen")
+            return winner, 0
+        course.note(f"the time limit made the trimming coarser: by {len(few)} and {len(many)} episodes")
+    end = course.begin("trimming", f"a tree of {len(winner)} nodes")
+    try:
+        winner, _ = trim(winner, Hurried(course.runner, course.for_trimming), few, many, more)
+    except OutOfTimeError:
+        course.note("the time limit ended the trimming: the tree is as it was chosen")
+    end()
+    return winner, course.runner.episodes - before
+
+
+def _tested(
+    policy: TreePolicy, runner: TimedRunner, seeds: tuple[int, ...], course: _Course
+) -> tuple[Floats, tuple[tuple[int, str], ...]]:
+    """Returns for the first seeds, as many as there is time for, and what failed; NaN there."""
+    given = Forest.of([policy]), np.zeros(len(seeds), np.int64), np.array(seeds, np.int64)
+    returns, reasons = runner.returns_within(*given, course.for_test, least=_LEAST)
+    if len(returns) < len(seeds):
+        course.note(f"the time limit left the test {len(returns)} of its {len(seeds)} seeds")
+    failed = tuple((seeds[episode], reason) for episode, reason in sorted(reasons.items()))
+    if failed:
+        first, reason = failed[0]
+        course.note(f"{len(failed)} of {len(returns)} episodes of the test failed; seed {first} {reason}")
+    return returns, failed
 
 
 def _round(episodes: int, spent: float) -> int:
@@ -145,8 +336,19 @@ def _seeds(episodes: int, seed: int) -> list[Ints]:
     return np.split(np.array(validation_seeds(seed, int(counts.sum())), np.int64), np.cumsum(counts)[:-1])
 
 
+def _affordable(trees: int, first: int, second: int, episodes: float) -> tuple[int, int, int, int]:
+    """How many trees get how many episodes, and how many of them how many more: half of those affordable each."""
+    finalists = min(trees, _FINALISTS)
+    if trees * first + finalists * second <= episodes:
+        return trees, first, finalists, second
+    half = int(episodes / 2)
+    trees = min(trees, max(2, half // min(first, _FEW)))
+    finalists = min(trees, max(2, min(_FINALISTS, trees // 10)))
+    return trees, min(first, max(2, half // trees)), finalists, min(second, max(2, half // finalists))
+
+
 def _validate(
-    objective: TreeObjective, top: Sequence[Scored], rounds: Sequence[Ints]
+    objective: TreeObjective, top: Sequence[Scored], rounds: Sequence[Ints], course: _Course
 ) -> tuple[tuple[Finalist, ...], int]:
     """Finalists on fresh seeds, best first, and the episodes that took.
 
@@ -157,36 +359,53 @@ def _validate(
     rewards: dict[TreePolicy, float] = {}
     for scored in top:
         rewards.setdefault(objective.policy(scored.design).pruned(), scored.reward)
-    runner, (first, second, third) = objective.runner, rounds
-    entries = [Finalist(policy, reward, 0.0, 0.0, 0) for policy, reward in rewards.items()]
-    ranked = _ranked(entries, runner, first)
-    chosen = max(_FINALISTS, min(_PERFECT, len(_perfect(ranked))))
-    finalists = _ranked(ranked[:chosen], runner, second)
-    spent = len(rewards) * len(first) + len(ranked[:chosen]) * len(second)
+    runner, (first, second, third), left = course.runner, rounds, course.for_choice
+    entries = [Finalist(policy, reward, reward, math.nan, 0) for policy, reward in rewards.items()]
+    pace, seconds = runner.pace, left()
+    half = seconds / 2 if math.isfinite(seconds) else 0.0
+    affordable = seconds / pace if pace > 0 and math.isfinite(seconds) else math.inf
+    count, few, chosen, many = _affordable(len(entries), len(first), len(second), affordable)
+    before = runner.episodes
+    if count == 1 and math.isfinite(seconds):
+        course.note("the time limit left no choice: the tree is the best of the search")
+        return tuple(entries[:1]), 0
+    end = course.begin(
+        "choice", f"{count} trees, {few} fresh episodes each, then {many} for the best {chosen}"
+    )
+    if (count, few, many) != (len(entries), len(first), len(second)):
+        wanted = f"{len(entries)} trees, {len(first)} and {len(second)} episodes"
+        course.note(f"the time limit made the choice smaller: {wanted} without it")
+    ranked = _ranked(entries[:count], runner, first[:few], lambda: left() - half)
+    chosen = max(chosen, min(_PERFECT, len(_perfect(ranked)))) if math.isinf(left()) else chosen
+    finalists = _ranked(ranked[:chosen], runner, second[:many], left)
     perfect = _perfect(finalists)
     for row, finalist in enumerate(perfect if len(perfect) > 1 else []):
-        (finalists[row],) = _ranked([finalist], runner, third)
-        spent += len(third)
+        (finalists[row],) = _ranked([finalist], runner, third, left)
         if finalists[row].mean == finalist.mean:
             break
     finalists.sort(key=lambda finalist: (-finalist.mean, len(finalist.policy)))
-    return tuple(finalists), spent
+    end()
+    return tuple(finalists), runner.episodes - before
 
 
 def _perfect(ranked: Sequence[Finalist]) -> list[Finalist]:
     return [finalist for finalist in ranked if finalist.mean == ranked[0].mean and finalist.error == 0]
 
 
-def _ranked(finalists: Sequence[Finalist], runner: Runner, seeds: Any) -> list[Finalist]:
+def _ranked(finalists: Sequence[Finalist], runner: TimedRunner, seeds: Ints, left: Left) -> list[Finalist]:
     """Finalists with their mean over the same seeds and its error, best first, small ones before large.
 
     Of those with the same returns, seed by seed, which differ in what is never visited, the smallest stays; unless
-    all their episodes end alike, as those of perfect policies do, which says little.
+    all their episodes end alike, as those of perfect policies do, which says little. As they were if there is no
+    time for two episodes.
     """
-    table = paired_returns([finalist.policy for finalist in finalists], runner, seeds)
-    means, errors = _means(table), table.std(axis=1, ddof=1) / math.sqrt(len(seeds))
+    table = paired_within([finalist.policy for finalist in finalists], runner, seeds, left)
+    count = table.shape[1]
+    if count < 2:
+        return list(finalists)
+    means, errors = _means(table), table.std(axis=1, ddof=1) / math.sqrt(count)
     measured = [
-        replace(finalist, mean=float(mean), error=float(error), episodes=len(seeds))
+        replace(finalist, mean=float(mean), error=float(error), episodes=count)
         for finalist, mean, error in zip(finalists, means, errors, strict=True)
     ]
     smallest: dict[bytes, Finalist] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -19,31 +20,41 @@ from discodso.disco.method import MethodSettings
 from discodso.disco.presets import Preset
 from discodso.disco.settings import ArchiveSettings, DrawSettings, NetworkSettings, VariationSettings
 from discodso.run.callbacks import Callbacks
+from discodso.run.clock import Clock
 from discodso.run.folder import ENVIRONMENT
+from discodso.run.history import HistoryRow
 from discodso.run.kinds import Kind, Outcome, Prepared, Shown
 from discodso.run.plan import Plan
-from discodso.run.result import Result
+from discodso.run.result import Ranking, Result, Scored
 from discodso.run.settings import RunSettings
 from discodso.run.start import start
 from discodso.space.design import Design
-from discodso.tasks.policies.environments import Interface
+from discodso.space.space import Space
+from discodso.tasks.policies.environments import PROBE_STEPS, Interface
 from discodso.tasks.policies.episodes import open_runner
+from discodso.tasks.policies.highest import highest_return
 from discodso.tasks.policies.making import as_environment
 from discodso.tasks.policies.objective import TreeObjective
-from discodso.tasks.policies.policy_choice import PolicySearch, choose_and_test
+from discodso.tasks.policies.policy_choice import Phase, PolicySearch, choose_and_test, seconds_after
 from discodso.tasks.policies.policy_options import BUDGET, PolicyOptions
 from discodso.tasks.policies.racing import Racing
 from discodso.tasks.policies.simulators import simulator_for
 from discodso.tasks.policies.starts import designs_from
+from discodso.tasks.policies.timed import TimedRunner
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import search_seeds, space_for, tree_task
 from discodso.tasks.policies.visits import Visits
 from discodso.tasks.policies.vocabulary import Vocabulary
 
 TEST_SEEDS = range(1000)
+_PROBING = 0.1  # of the time limit, for probing at most
+# Calls without a better tree that end a search by default: this part of the budget, and at least so many.
+_PATIENCE_PART, _LEAST_PATIENCE = 2, 3000
+_PERFECT_TREES, _PERFECT_EPISODES = 10, 1000  # as good as can be, after which no better ones are looked for
 _POLICY, _SUMMARY, _PICTURE = "policy.json", "summary.json", "tree.svg"
 # Over common episodes means differ by less than their errors would allow.
 _COMMON_RACES = Racing(margin=0.3)
+_SHARING = 0.5  # of the seconds left, for steps that are counted for the picture
 _WALKED = 100  # episodes in which steps are counted for the picture, without a compiled simulator
 
 
@@ -109,8 +120,9 @@ def search_policy(
         environment=given.id, arguments=dict(given.arguments), wrappers=given.wrappers, **own
     )
     settings = RunSettings(task, plan, method, preset, given=None if given.factory is None else given)
-    settings = begun(settings, partial(Callbacks(callback), "note"), first, teacher)
-    found: PolicySearch = start(settings, out=out, callback=callback).found
+    clock = Clock(plan.time_limit, partial(Callbacks(callback), "note"))
+    settings = begun(settings, clock.say, first, teacher)
+    found: PolicySearch = start(settings, out=out, callback=callback, clock=clock).found
     return found
 
 
@@ -133,12 +145,15 @@ def begun(
     return replace(settings, task=task, initial_designs=tuple(designs), begun=record)
 
 
-def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
+def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepared:
     options, plan = settings.task, settings.plan
     if plan.confirm_calls:
         why = "whose winner is chosen on fresh episodes anyway"
         raise SettingsError(f"run.confirm_calls is not for a policy, {why}")
-    plan = replace(plan, confirm_calls=0)
+    patience = plan.patience
+    if patience is None and settings.preset != "paper":
+        patience = max(_LEAST_PATIENCE, plan.budget // _PATIENCE_PART)
+    plan = replace(plan, confirm_calls=0, patience=patience)
     for name, value in options.arguments.items():
         if _has_none(value):
             why = (
@@ -153,24 +168,102 @@ def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
     paper = settings.preset == "paper"
     method = paper_settings() if paper else default_settings(options.common_episodes, plan.budget)
     race = _racing(options, settings.method or method, paper)
-    interface, space = space_for(options, settings.preset, plan.seed, handed)
+    before = clock.seconds
+    probing = math.inf if clock.limit is None else before + _PROBING * clock.limit
+    interface, space = space_for(options, settings.preset, plan.seed, handed, lambda: probing - clock.seconds)
+    probed, took = interface.probed.episodes, clock.seconds - before
+    phases, watched = [Phase("probing" if probed else "set-up", probed, took)], list[Visits]()
+    if settings.begun:
+        phases.insert(0, Phase("starts", int(settings.begun.get("episodes", 0)), before))
+    if probed:
+        clock.say(f"probing: {probed} episodes of random actions, {took:.1f} s")
+    if interface.probed.steps < PROBE_STEPS and math.isfinite(probing) and clock.seconds >= probing:
+        options = replace(options, probe_steps=interface.probed.steps)
     tests = tuple(TEST_SEEDS if options.test_seeds is None else options.test_seeds)
     runner = stack.enter_context(open_runner(interface.environment, options.workers, search_seeds(plan.seed)))
-    task = tree_task(interface, runner, space, options.episodes, race, plan.seed, options.common_episodes)
+    trimmed = not paper if options.trim is None else options.trim
+
+    def reserve() -> float:
+        each = options.episodes, len(tests), trimmed
+        return 0.0 if clock.limit is None else seconds_after(clock, runner, *each)
+
+    def left() -> float:
+        return clock.left - reserve()
+
+    task = tree_task(
+        interface, runner, space, options.episodes, race, plan.seed, options.common_episodes, left
+    )
+    highest = highest_return(interface)
+    if highest is not None:
+        task = replace(task, settled=partial(_settled, highest))
     objective = task.batch_objective
     assert isinstance(objective, TreeObjective)
+    clock.say(f"search: {plan.budget} objective calls of up to {options.episodes} episodes")
+    prepared = clock.seconds
 
     def finish(result: Result, folder: Path | None) -> PolicySearch:
-        trimmed = not paper if options.trim is None else options.trim
-        found = choose_and_test(objective, result, tests, plan.seed, trimmed)
-        if folder is not None:
-            _write(found, folder)
-        return found
+        visited = sum(own.episodes for own in watched), sum(own.seconds for own in watched)
+        spent = result.seconds - prepared - visited[1]
+        parts = [*phases, *([Phase("visits", *visited)] if watched else [])]
+        parts.append(Phase("search", int(result.cost or 0) - visited[0], spent))
+        write = partial(_write, folder=folder, clock=clock, runner=runner)
+        after = tests, plan.seed, trimmed, clock, parts, _oddities(result), write
+        return choose_and_test(objective, result, *after)
 
     focus = None
     if any(interface.hints):
-        focus = partial(Visits, interface=interface, hints=interface.hints, seed=plan.seed)
-    return Prepared(task, plan, method, finish, lambda: _introduction(interface), focus=focus)
+
+        def focus(space: Space) -> Visits:
+            watched.append(Visits(space, interface, interface.hints, plan.seed, left))
+            return watched[-1]
+
+    return Prepared(
+        task,
+        plan,
+        method,
+        finish,
+        lambda: _introduction(interface),
+        focus=focus,
+        reserve=reserve,
+        callback=_Equal(clock),
+        options=options,
+    )
+
+
+def _settled(highest: float, best: Sequence[Scored]) -> str:
+    """Why no better tree can come: enough episodes, all of trees that are as good as can be."""
+    perfect = [scored for scored in best if scored.reward >= highest]
+    episodes = int(sum(scored.weight for scored in perfect))
+    if len(perfect) < _PERFECT_TREES or episodes < _PERFECT_EPISODES:
+        return ""
+    return f"all {episodes} episodes of {len(perfect)} trees had {highest:g}, the highest return there is"
+
+
+class _Equal:
+    """Says once, at the first batch, that all its trees have the same mean return."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock, self._first = clock, True
+
+    def batch(self, row: HistoryRow, ranking: Ranking) -> None:
+        """See `Callback.batch`."""
+        if self._first and row.calls > 1 and _is_level(row):
+            more = "nothing tells trees apart until one of them differs"
+            self._clock.say(f"all returns are equal so far: {row.batch_best:g}; {more}")
+        self._first = False
+
+
+def _is_level(row: HistoryRow) -> bool:
+    """Whether all designs of a batch had the same reward."""
+    best, mean = row.batch_best, row.mean
+    return best is not None and mean is not None and math.isclose(best, mean, rel_tol=1e-12, abs_tol=1e-12)
+
+
+def _oddities(result: Result) -> list[str]:
+    """What was odd in a search as a whole."""
+    rows = [row for row in result.history if row.batch_best is not None]
+    level = len({row.batch_best for row in rows}) == 1 and result.calls > 1 and all(map(_is_level, rows))
+    return [f"all trees of the search had the same mean return, {rows[0].batch_best:g}"] if level else []
 
 
 def _has_none(value: Any) -> bool:
@@ -185,20 +278,35 @@ def _racing(options: PolicyOptions, method: MethodSettings, paper: bool) -> Raci
     return replace(_COMMON_RACES if options.common_episodes else Racing(), share=share)
 
 
-def _write(found: PolicySearch, folder: Path) -> None:
-    """policy.json, tree.svg, tree.png, and at last summary.json: where it is, all the others are."""
+def _write(found: PolicySearch, folder: Path | None, clock: Clock, runner: TimedRunner) -> None:
+    """policy.json, tree.svg, tree.png, and at last summary.json: where it is, all the others are.
+
+    It comes twice, before the test and with it. Before the test the summary has no "calls", by which the run would
+    be over, and pictures have no shares of steps.
+    """
+    if folder is None:
+        return
     found.policy.save(folder / _POLICY)
     environment, seeds = found.interface.environment, found.test_seeds
-    # Of the episodes of the score, or some where they take long: else a branch for rare states would seem idle.
-    shares = found.policy.node_shares(environment, seeds if simulator_for(environment) else seeds[:_WALKED])
-    score = f"{found.test_mean:.2f} ± {found.test_error:.2f} over {len(seeds)} seeds"
+    shares, score = None, "not tested yet"
+    if found.is_tested:
+        score = "no episode of the test succeeded"
+    if seeds:
+        # Of the episodes of the score, or some where they take long: else rare branches would seem idle.
+        count = len(seeds) if simulator_for(environment) else _WALKED
+        if math.isfinite(clock.left):  # these run one by one
+            count = min(count, int(_SHARING * clock.left / (runner.pace * runner.workers)))
+        shares = found.policy.node_shares(environment, seeds[:count]) if count > 0 else None
+        score = f"{found.test_mean:.2f} ± {found.test_error:.2f} over {len(seeds)} seeds"
     title = f"{environment}: {score}, {len(found.policy)} nodes"
     for name in (_PICTURE, "tree.png"):
         found.policy.draw(folder / name, shares, title)
     # A run that was killed early, or a file that someone edited, may have no command.
     command = (read_object(folder / ENVIRONMENT) or {}).get("command")
     words = shlex.join(map(str, command)) if isinstance(command, list) else ""
-    summary = json.dumps({**found.summary(), "command": words}, indent=1, allow_nan=False)
+    calls = found.calls if found.is_tested else None
+    figures = {**found.summary(), "calls": calls, "command": words}
+    summary = json.dumps(figures, indent=1, allow_nan=False)
     write_atomically(folder / _SUMMARY, summary + "\n")
 
 
@@ -236,14 +344,17 @@ def _lines(outcome: Outcome, width: int) -> list[Any]:
     cut = len(best.policy) - len(found.policy)
     trimmed = f"; {cut} of its {len(best.policy)} nodes earned nothing and were cut out" if cut else ""
     failed = f", {found.search.failure_count} failed" if found.search.failure_count else ""
+    spent = "; ".join(f"{own.name} {own.episodes} in {own.seconds:.1f} s" for own in found.phases)
     return [
         str(found.policy.export("text")),
         f"test mean {found.test_mean:.2f}, standard error {found.test_error:.2f}, over {len(found.test_seeds)} "
         f"seeds that the search never saw; {len(found.policy)} nodes",
         f"chosen from {len(found.finalists)} finalists by {best.mean:.2f} on {best.episodes} fresh episodes each "
         f"(in the search it had {best.search_reward:.2f}){trimmed}",
+        *found.notes,
         f"{found.calls} objective calls{failed}, {found.episodes} episodes and {found.validation_episodes} "
-        f"for the choice, {found.search.seconds:.1f} s: {found.search.sentence}",
+        f"for the choice, {found.seconds:.1f} s: {found.search.sentence}",
+        f"episodes and seconds: {spent}",
     ]
 
 
@@ -295,8 +406,9 @@ _FIGURES = ("test_mean", "test_error", "nodes", "calls", "episodes", "validation
 def _summary(ending: Any) -> tuple[dict[str, Any] | None, str]:
     try:
         found = {key: ending["summary"][key] + 0 for key in _FIGURES}
-    except (KeyError, TypeError):  # there is none, or someone edited it
-        return None, ""
+    except (KeyError, TypeError):  # there is none, it has no test, or someone edited it
+        untested = ending is not None and (ending.get("policy") or {}).get("tree") is not None
+        return None, "policy.json has no test" if untested else ""
     score = f"test mean {found['test_mean']:.2f}, standard error {found['test_error']:.2f}"
     return found, f"policy.json after {found['calls']} calls: {found['nodes']} nodes, {score}"
 

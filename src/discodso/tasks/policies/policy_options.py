@@ -51,6 +51,17 @@ def _ranges(words: list[str]) -> dict[str, tuple[float, float]]:
     return found
 
 
+def _seeds(words: list[str]) -> tuple[int, ...] | None:
+    """FIRST-LAST, and single ones with commas between; None for none."""
+    found: list[int] = []
+    for part in ",".join(words).split(",") if words else []:
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise DeclarationError(f"--test-seeds must be FIRST-LAST or SEED,SEED,..., got {part!r}")
+        found += range(int(first), int(last or first) + 1)
+    return tuple(found) or None
+
+
 @dataclass(frozen=True, kw_only=True)
 class PolicyOptions:
     """[task] of a decision tree that acts in an environment."""
@@ -94,6 +105,12 @@ class PolicyOptions:
         False,
         "Let thresholds of all others lie where features lie in episodes of random actions, not in declared "
         "bounds, which may be far wider.",
+    )
+    probe_steps: int | None = option(
+        None,
+        "Steps of these random episodes; 20,000 by default, fewer where the time limit is short.",
+        least=2,
+        command="",
     )
     moving_ranges: bool = option(
         False,
@@ -154,8 +171,9 @@ class PolicyOptions:
     workers: int = option(1, "Processes, or threads where the environment is compiled.", least=1)
     test_seeds: tuple[int, ...] | None = option(
         None,
-        "For the final score, 0 to 999 by default; not those from 2^29 on, which search and choice use.",
-        command="",
+        "For the final score, 0 to 999 by default; not those from 2^29 on, which search and choice use. On the "
+        "command line 0-999 or 3,5,8, may be given again.",
+        read=_seeds,
     )
 
     def __post_init__(self) -> None:

@@ -13,12 +13,13 @@ from discodso.run.task import Task
 from discodso.space.bounds import DecisionTreeBounds
 from discodso.space.constraints import DifferentLeaves, Prior, SoftLength, UniformArity
 from discodso.space.tokens import Tree
-from discodso.tasks.policies.environments import Interface, describe
-from discodso.tasks.policies.episodes import Runner, open_runner
+from discodso.tasks.policies.environments import PROBE_STEPS, Interface, describe
+from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.making import Environment, as_environment
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.policy_options import EPISODES, MAX_NODES, RESOLUTION, PolicyOptions, Splits
 from discodso.tasks.policies.racing import Racing
+from discodso.tasks.policies.timed import Left, Runner, always
 from discodso.tasks.policies.vocabulary import TreeSpace, Vocabulary
 
 _TYPICAL_NODES = 13  # the default prefers trees of about this size, else most runs end with three nodes
@@ -78,16 +79,22 @@ def tree_space(
 
 
 def space_for(
-    options: PolicyOptions, preset: Preset, seed: int, given: Environment | None = None
+    options: PolicyOptions,
+    preset: Preset,
+    seed: int,
+    given: Environment | None = None,
+    left: Left = always,
 ) -> tuple[Interface, TreeSpace]:
     """What trees see and do, and which there are, as the options of a task have it.
 
-    The environment may be given, where options hold only its name.
+    The environment may be given, where options hold only its name. Where no seconds are `left` features are
+    watched no longer, unless the options say how long.
     """
     given = given or as_environment(options.environment, options.arguments, options.wrappers)
     default = preset == "default"
     ranges = options.ranges, seed, options.probe_ranges, default and options.moving_ranges
-    interface = describe(given, *ranges, options.feature_names, options.action_names)
+    watched = (PROBE_STEPS, left) if options.probe_steps is None else (options.probe_steps, always)
+    interface = describe(given, *ranges, options.feature_names, options.action_names, *watched)
     typical = (_TYPICAL_NODES if default else 0) if options.typical_nodes is None else options.typical_nodes
     preferred = min(typical, options.max_nodes) or None
     linear = options.leaves == "linear"
@@ -119,13 +126,20 @@ def tree_task(
     racing: Racing | None = None,
     seed: int = 0,
     common: bool = False,
+    left: Left = always,
 ) -> Task:
-    """Trees and their mean return over fresh episodes, or over the same ones for all (`common`)."""
+    """Trees and their mean return over fresh episodes, or over the same ones for all (`common`).
+
+    A batch ends early where no seconds are `left`.
+    """
     require_integer("episodes", episodes, 2)
     require("episodes", episodes, episodes <= SEARCH_SEEDS, f"at most {SEARCH_SEEDS}")
     return Task(
         space,
-        batch_objective=TreeObjective(interface, space, runner, search_seeds(seed), episodes, racing, common),
+        batch_objective=TreeObjective(
+            interface, space, runner, search_seeds(seed), episodes, racing, common, left
+        ),
+        fails_alike=True,
         stochastic=True,
         repeatable=common,
         name=str(interface.environment),

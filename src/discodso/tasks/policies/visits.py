@@ -7,6 +7,7 @@ near one place. So the interval of each feature follows what the best trees see,
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,6 +20,7 @@ from discodso.tasks.policies.environments import Interface
 from discodso.tasks.policies.making import make
 from discodso.tasks.policies.observations import flat
 from discodso.tasks.policies.terms import Limits
+from discodso.tasks.policies.timed import Left, always
 from discodso.tasks.policies.tree import DecisionTree, action_of
 from discodso.tasks.policies.vocabulary import TreeSpace
 
@@ -37,10 +39,22 @@ class Visits:
         interface: of the environment.
         hints: for each feature where to begin, None for those that thresholds are not looked for by visits.
         seed: of the search.
+        left: seconds for the search, behind which nothing is watched.
+
+    Attributes:
+        episodes, seconds: that were watched, and how long that took.
     """
 
-    def __init__(self, space: Space, interface: Interface, hints: Sequence[Limits | None], seed: int) -> None:
+    def __init__(
+        self,
+        space: Space,
+        interface: Interface,
+        hints: Sequence[Limits | None],
+        seed: int,
+        left: Left = always,
+    ) -> None:
         assert isinstance(space, TreeSpace)
+        self.episodes, self.seconds, self._left = 0, 0.0, left
         self._space, self._interface, self._seed = space, interface, seed
         self._fixed = np.array([limits is None for limits in hints])
         self._ends = np.array([limits or (0.0, 1.0) for limits in hints], np.float64)
@@ -70,7 +84,10 @@ class Visits:
         self._due = math.ceil(_GROWTH * self._batches) + 1
         numbers = self._interface.numbers
         trees = [DecisionTree(self._space.vocabulary.nodes(design), numbers=numbers) for design in designs]
+        began = time.monotonic()
         seen, episodes = self._watched(trees)
+        self.episodes += episodes
+        self.seconds += time.monotonic() - began
         if len(seen):
             seen = np.where(np.isfinite(seen), seen, np.nan)
             with np.errstate(all="ignore"):
@@ -80,29 +97,33 @@ class Visits:
             known = np.isfinite(ends).all(axis=1) & (width > 0)
             self._ends[known] = _KEPT * self._ends[known] + (1 - _KEPT) * ends[known]
             self._reach = self._reached()
-        return episodes
+        return float(episodes)
 
-    def _watched(self, trees: Sequence[DecisionTree]) -> tuple[Floats, float]:
+    def _watched(self, trees: Sequence[DecisionTree]) -> tuple[Floats, int]:
         """float[n, F], what trees see in an episode each, and how many episodes there were."""
-        rows: list[list[float]] = []
+        rows, episodes = list[list[float]](), 0
         rng = np.random.default_rng(np.random.SeedSequence((self._seed, 2, self._batches)))
         with make(self._interface.environment) as env:
             for tree in trees:
+                if self._left() <= 0:
+                    break
+                episodes += 1
                 try:
                     observation, _ = env.reset(seed=int(rng.integers(2**30, 2**31)))
                     for _ in range(self._interface.max_steps):
                         rows.append(flat(observation))
                         action = action_of(tree.columns, tree.numbers, rows[-1])
                         observation, _, terminated, truncated, _ = env.step(action)
-                        if terminated or truncated:
+                        if terminated or truncated or self._left() <= 0:
                             break
                 except Exception:  # the objective tells what fails
                     continue
-        return np.array(rows), float(len(trees))
+        return np.array(rows), episodes
 
     def state(self) -> State:
         """See `Focus.state`."""
-        return State({"ends": self._ends.copy()}, {"batches": self._batches, "due": self._due})
+        spent = {"episodes": self.episodes, "seconds": self.seconds}
+        return State({"ends": self._ends.copy()}, {"batches": self._batches, "due": self._due, **spent})
 
     def restore(self, state: State) -> None:
         """See `Focus.restore`."""
@@ -111,4 +132,6 @@ class Visits:
             raise ValueError("ranges of other features")
         self._ends = ends.astype(np.float64)
         self._batches, self._due = int(state.data["batches"]), int(state.data["due"])
+        self.episodes = int(state.data.get("episodes", 0))
+        self.seconds = float(state.data.get("seconds", 0.0))
         self._reach = self._reached()

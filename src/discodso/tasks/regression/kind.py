@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
@@ -16,6 +15,7 @@ from discodso.base.arrays import Bools
 from discodso.base.errors import DeclarationError, DiscodsoError
 from discodso.disco.presets import preset
 from discodso.report import figures
+from discodso.run.clock import Clock
 from discodso.run.kinds import Kind, Outcome, Prepared, Shown
 from discodso.run.plan import Plan
 from discodso.run.result import Result
@@ -52,8 +52,8 @@ _LAST_CALLS = 40
 _CALLS_A_SECOND = 30_000  # by which a search with a time limit plans
 
 
-def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepared:
-    options, plan, began = settings.task, settings.plan, time.monotonic()
+def _prepare(settings: Any, given: GivenData | None, stack: ExitStack, clock: Clock) -> Prepared:
+    options, plan = settings.task, settings.plan
     data = read_table(options.table, options.target, tuple(options.ignore)) if given is None else given
     if given is None and len(data.y) < 2:
         raise DeclarationError(
@@ -88,9 +88,9 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
                 "template needs the default method: a squared loss, built-in operators, polish, scaled, and no "
                 "guesses"
             )
-        return _templated(settings, data, description, (X, y, weights), seen, rng, began)
+        return _templated(settings, data, description, (X, y, weights), seen, rng)
     if default and is_possible(description, squared and options.polish and options.scaled):
-        return _compiled(settings, data, description, (X, y, weights), seen, rng, began, units)
+        return _compiled(settings, data, description, (X, y, weights), seen, rng, units)
     if units is not None:
         raise DeclarationError(
             "units need the default search: leave out operators, metrics and methods of your own, and the presets"
@@ -115,15 +115,14 @@ def _prepare(settings: Any, given: GivenData | None, stack: ExitStack) -> Prepar
         rows = standing_rows(best, description.costs)
         return [standing_table(rows, f"{data.target} = {lines}, f", width)]
 
-    return Prepared(task, _searching(plan, rng, began), method, finish, standing=standing)
+    return Prepared(task, _searching(plan, rng), method, finish, standing=standing)
 
 
-def _searching(plan: Plan, rng: np.random.RandomState, began: float) -> Plan:
-    """The plan of the search: calls and time are left for the choice of a model; reading the data began it."""
+def _searching(plan: Plan, rng: np.random.RandomState) -> Plan:
+    """The plan of the search: calls and time are left for the choice of a model."""
     left = plan.budget - calls_for_choice(plan.budget)
     limit = plan.time_limit
-    seconds = None if limit is None else max(limit - _CHOICE_SECONDS, 0.8 * limit) + began - time.monotonic()
-    seconds = None if seconds is None else max(seconds, 0.01)
+    seconds = None if limit is None else max(limit - _CHOICE_SECONDS, 0.8 * limit)
     return replace(plan, budget=left, seed=int(rng.randint(2**31 - 1)), time_limit=seconds)
 
 
@@ -201,7 +200,6 @@ def _compiled(
     rows: Rows,
     seen: Bools,
     rng: np.random.RandomState,
-    began: float,
     units: DeclaredUnits | None,
 ) -> Prepared:
     """The default: the compiled search, which rates expressions itself."""
@@ -243,7 +241,7 @@ def _compiled(
     task = Task(space, batch_objective=fit, name="regression")
 
     return Prepared(
-        task, _searching(plan, rng, began), method, finish, standing=_standing(data, description, started)
+        task, _searching(plan, rng), method, finish, standing=_standing(data, description, started)
     )
 
 
@@ -266,7 +264,6 @@ def _templated(
     rows: Rows,
     seen: Bools,
     rng: np.random.RandomState,
-    began: float,
 ) -> Prepared:
     """The compiled search for the unknown parts of a template."""
     options, plan = settings.task, settings.plan
@@ -292,7 +289,7 @@ def _templated(
     task = Task(space, batch_objective=fit, name="regression")
 
     return Prepared(
-        task, _searching(plan, rng, began), method, found, standing=_standing(data, description, started)
+        task, _searching(plan, rng), method, found, standing=_standing(data, description, started)
     )
 
 

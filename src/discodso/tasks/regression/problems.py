@@ -23,6 +23,7 @@ from discodso.base.arrays import Floats
 from discodso.base.checks import require_one_of
 from discodso.base.errors import DeclarationError
 from discodso.base.options import check_options, option
+from discodso.run.clock import Clock
 from discodso.run.kinds import Kind, Prepared
 from discodso.run.python_tasks import prepared
 from discodso.run.task import Task
@@ -127,7 +128,7 @@ class ProblemOptions:
         check_options(self)
 
 
-def _prepare(settings: Any, given: Any, stack: ExitStack) -> Prepared:
+def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepared:
     own: ProblemOptions = settings.task
     (problem,) = problems(own.problem)
     return prepared(settings, problem_task(problem, own.variant, own.threads))
