@@ -13,7 +13,9 @@ from discodso.cli.output import json_text
 
 
 def play(
-    policy: Annotated[Path, Argument(help="JSON file of a policy, such as the policy.json of a search.")],
+    policy: Annotated[
+        Path, Argument(help="Folder of a search, or a JSON file such as its policy.json.")
+    ],
     environment: Annotated[
         str | None, Option("--env", help="Id of the environment; the policy's own by default.")
     ] = None,
@@ -27,10 +29,11 @@ def play(
     from discodso.base.checks import require_integer
     from discodso.tasks.policies.films import play as play_episode
     from discodso.tasks.policies.films import require_format, save_film
-    from discodso.tasks.policies.tree_policy import TreePolicy
+    from discodso.tasks.policies.tree_policy import TreePolicy, policy_file
 
     require_integer("seed", seed, 0)
     require_integer("episodes", episodes, 1)
+    policy = policy_file(policy)
     film = policy.with_suffix(".gif") if out is None else out
     require_format(film)
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # frames need no screen, and SDL complains without one

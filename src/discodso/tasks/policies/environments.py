@@ -17,7 +17,7 @@ from discodso.base.checks import is_number
 from discodso.base.errors import DeclarationError
 from discodso.space.design import one_line
 from discodso.tasks.policies.leaves import ActionNumbers
-from discodso.tasks.policies.making import Environment, make, step_limit
+from discodso.tasks.policies.making import Environment, family_of, make, step_limit
 from discodso.tasks.policies.observations import LARGEST, Feature, features, flat
 from discodso.tasks.policies.terms import Limits
 from discodso.tasks.policies.timed import Left, always
@@ -187,7 +187,7 @@ def describe(
         fit = check_fits(env, environment)
         limit, size = step_limit(env), len(fit.features)
         _check_first(env, environment, size)
-        family = environment.id.rsplit(":", 1)[-1].rsplit("/", 1)[-1].rsplit("-v", 1)[0]
+        family = family_of(environment.id)
         family += "Continuous" * (family == "LunarLander" and fit.numbers is not None)
         known = _NAMES.get(family, ((), ()))
         plain = tuple(own.name or f"x{n}" for n, own in enumerate(fit.features))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,16 @@ from discodso.base.checks import is_integer, require, require_integer
 from discodso.base.errors import DeclarationError, EvaluationError
 from discodso.tasks.policies.columns import walk
 from discodso.tasks.policies.environments import check_fits
-from discodso.tasks.policies.making import STEP_LIMIT, Environment, as_environment, make, step_limit
+from discodso.tasks.policies.making import (
+    STEP_LIMIT,
+    Environment,
+    as_environment,
+    family_of,
+    frozen_arguments,
+    is_named,
+    make,
+    step_limit,
+)
 from discodso.tasks.policies.observations import flat
 from discodso.tasks.policies.simulators import simulator_for
 from discodso.tasks.policies.timed import Runner, TimedRunner
@@ -53,9 +62,15 @@ def paired_returns(policies: Sequence[DecisionTree], runner: Runner, seeds: Ints
     return returns.reshape(len(policies), len(seeds))
 
 
-def returns_of(policy: DecisionTree, environment: Any, seeds: Sequence[int], workers: int = 1) -> Floats:
+def returns_of(
+    policy: DecisionTree,
+    environment: Any,
+    seeds: Sequence[int],
+    workers: int = 1,
+    arguments: Mapping[str, Any] | None = None,
+) -> Floats:
     """float[len(seeds)], see `TreePolicy.evaluate`."""
-    wanted, chosen = environment_for(policy, environment), _checked_seeds(seeds)
+    wanted, chosen = environment_for(policy, environment, arguments), _checked_seeds(seeds)
     if not len(chosen):
         return np.empty(0)
     with open_runner(wanted, workers) as runner:
@@ -104,22 +119,38 @@ def _checked_seeds(seeds: Sequence[int]) -> Ints:
     return np.array(chosen, dtype=np.int64)
 
 
-def environment_for(policy: DecisionTree, given: Any = None) -> Environment:
-    """The environment to act in, the policy's own by default; refused if it lacks its features or actions."""
-    if given is None and policy.environment is None:
+def environment_for(
+    policy: DecisionTree, given: Any = None, arguments: Mapping[str, Any] | None = None
+) -> Environment:
+    """The environment to act in, the policy's own by default; refused if the policy is for another one, or if it
+    lacks its features or actions. Arguments go before those that it has."""
+    own = policy.environment
+    if given is None and own is None:
         raise DeclarationError("the policy does not say which environment it is for; name one")
-    environment = as_environment(policy.environment if given is None else given)
+    environment = as_environment(own if given is None else given)
+    if arguments:
+        if environment.factory is not None:
+            raise DeclarationError("arguments are for ids; make what you hand over as it should be")
+        more = frozen_arguments(environment.id, arguments, DeclarationError)
+        whole = tuple(sorted((dict(environment.arguments) | dict(more)).items()))
+        environment = replace(environment, arguments=whole)
+    ids = [each.id for each in (own, environment) if each is not None and is_named(each)]
+    if len(ids) == 2 and family_of(ids[0]) != family_of(ids[1]):
+        raise DeclarationError(f"the policy is for {ids[0]}, not for {ids[1]}")
     with make(environment) as env:
         fit = check_fits(env, environment)
     size, first, last = len(fit.features), fit.start, fit.start + fit.choices - 1
-    theirs, own = (0 if numbers is None else len(numbers) for numbers in (fit.numbers, policy.numbers))
-    if theirs != own:
-        kinds = [f"{count} numbers" if count else "choices" for count in (own, theirs)]
+    theirs, mine = (0 if numbers is None else len(numbers) for numbers in (fit.numbers, policy.numbers))
+    if theirs != mine:
+        kinds = [f"{count} numbers" if count else "choices" for count in (mine, theirs)]
         raise DeclarationError(f"actions of the tree are {kinds[0]}, those of {environment} are {kinds[1]}")
     if strange := sorted(action for action in policy.actions if not first <= action <= last):
         raise DeclarationError(
             f"the tree has action {strange[0]}, but {environment} has the actions {first} to {last}"
         )
+    if own is not None and len(policy.feature_names) not in (0, size):
+        known = len(policy.feature_names)
+        raise DeclarationError(f"the policy knows {known} features, {environment} has {size}")
     if policy.width > size:
         raise DeclarationError(
             f"the tree looks at feature {policy.width - 1}, but {environment} has only {size} (0 to {size - 1})"

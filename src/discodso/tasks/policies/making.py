@@ -65,6 +65,16 @@ class Environment:
         return cls(data["id"], frozen, tuple(wrappers))
 
 
+def is_named(environment: Environment) -> bool:
+    """Whether it has an id of Gymnasium."""
+    return not environment.id.startswith(_PYTHON)
+
+
+def family_of(name: str) -> str:
+    """An id without its module, its namespace and its version."""
+    return name.rsplit(":", 1)[-1].rsplit("/", 1)[-1].rsplit("-v", 1)[0]
+
+
 def frozen_arguments(
     environment: str, arguments: Mapping[str, Any], refusal: type[DiscodsoError]
 ) -> tuple[tuple[str, Any], ...]:

@@ -32,6 +32,48 @@ def flat(observation: Any) -> list[float]:
     return flat(np.asarray(observation))
 
 
+def rows_of(observation: Any, size: int | None = None) -> list[Any] | None:
+    """The observations of a batch; None if it is a single one.
+
+    Args:
+        observation: an array, or a dictionary or tuple of them. A batch has one axis more than a single one.
+        size: numbers of a single one. Where it is not known an array with two or more axes is a batch.
+    """
+    arrays = [np.asarray(part) for part in _arrays(observation)]
+    rows = {array.shape[0] if array.ndim else 0 for array in arrays}
+    if len(rows) != 1 or 0 in rows:
+        return None
+    (count,) = rows
+    flat_alone = all(array.ndim == 1 for array in arrays)
+    if size is None:
+        batch = not flat_alone
+    elif count == 1:  # one of one number, or a batch of one number: whole ones come without an axis
+        whole = all(array.dtype.kind in "iub" for array in arrays)
+        batch = (not flat_alone or whole) and sum(array.size for array in arrays) == size
+    else:
+        batch = sum(array.size for array in arrays) == count * size
+    return [_row(observation, row) for row in range(count)] if batch else None
+
+
+def _arrays(observation: Any) -> Iterator[Any]:
+    if isinstance(observation, Mapping):
+        for part in observation.values():
+            yield from _arrays(part)
+    elif isinstance(observation, tuple):
+        for part in observation:
+            yield from _arrays(part)
+    else:
+        yield observation
+
+
+def _row(observation: Any, row: int) -> Any:
+    if isinstance(observation, Mapping):
+        return {key: _row(part, row) for key, part in observation.items()}
+    if isinstance(observation, tuple):
+        return tuple(_row(part, row) for part in observation)
+    return np.asarray(observation)[row]
+
+
 def features(space: spaces.Space[Any], name: str = "") -> list[Feature]:
     """The numbers of an observation, in the order of `flat`; ValueError says why there are none."""
     match space:

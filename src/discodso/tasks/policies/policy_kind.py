@@ -41,7 +41,7 @@ from discodso.tasks.policies.racing import Racing
 from discodso.tasks.policies.simulators import simulator_for
 from discodso.tasks.policies.starts import designs_from
 from discodso.tasks.policies.timed import TimedRunner
-from discodso.tasks.policies.tree_policy import TreePolicy
+from discodso.tasks.policies.tree_policy import POLICY, TreePolicy
 from discodso.tasks.policies.tree_space import search_seeds, space_for, tree_task
 from discodso.tasks.policies.visits import Visits
 from discodso.tasks.policies.vocabulary import Vocabulary
@@ -51,7 +51,7 @@ _PROBING = 0.1  # of the time limit, for probing at most
 # Calls without a better tree that end a search by default: this part of the budget, and at least so many.
 _PATIENCE_PART, _LEAST_PATIENCE = 2, 3000
 _PERFECT_TREES, _PERFECT_EPISODES = 10, 1000  # as good as can be, after which no better ones are looked for
-_POLICY, _SUMMARY, _PICTURE = "policy.json", "summary.json", "tree.svg"
+_SUMMARY, _PICTURE = "summary.json", "tree.svg"
 # Over common episodes means differ by less than their errors would allow.
 _COMMON_RACES = Racing(margin=0.3)
 _SHARING = 0.5  # of the seconds left, for steps that are counted for the picture
@@ -286,7 +286,7 @@ def _write(found: PolicySearch, folder: Path | None, clock: Clock, runner: Timed
     """
     if folder is None:
         return
-    found.policy.save(folder / _POLICY)
+    found.policy.save(folder / POLICY)
     environment, seeds = found.interface.environment, found.test_seeds
     shares, score = None, "not tested yet"
     if found.is_tested:
@@ -316,7 +316,7 @@ def _read(folder: Path) -> dict[str, Any] | None:
         picture = (folder / _PICTURE).read_text(encoding="utf-8")
     except (OSError, ValueError):
         picture = None
-    policy, summary = read_object(folder / _POLICY), read_object(folder / _SUMMARY)
+    policy, summary = read_object(folder / POLICY), read_object(folder / _SUMMARY)
     return None if policy is summary is None else {"policy": policy, "summary": summary, "picture": picture}
 
 

@@ -21,11 +21,9 @@ from discodso.tasks.policies.environments import Interface
 from discodso.tasks.policies.leaves import Leaf
 from discodso.tasks.policies.splits import Nodes, Oblique, Split
 from discodso.tasks.policies.tree import DecisionTree
-from discodso.tasks.policies.tree_policy import TreePolicy
+from discodso.tasks.policies.tree_policy import POLICY, TreePolicy
 from discodso.tasks.policies.tree_space import space_for
 from discodso.tasks.policies.vocabulary import TreeSpace
-
-POLICY = "policy.json"
 
 
 @dataclass(frozen=True)
