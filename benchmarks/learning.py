@@ -1,10 +1,12 @@
-"""What every learned part is worth: the default beside the same method with a network, and without the screen.
+"""What every learned part is worth: the default, the same method with nothing learned, and with parts on and off.
 
-Rows: the default, which has no network; with a network that learns, and with one that never does (learning rate
-0); without the screen; without the model by which refinement chooses. Rewards of noisy tasks are true ones (noise
-of standard deviation 0.1). Ten seeds by which nothing was chosen. The summary has gains over the same method with
-a network that never learns, in standard deviations over seeds. A call of the pipeline takes 20 ms, so it has 200
-and 500 calls only.
+Two rows learn nothing: no screen, no model by which refinement chooses, and designs drawn by a network that never
+learns (learning rate 0) or evenly, without a network. Variation, refinement and the sharing of calls are as in the
+default. The rows below them are the default with one part off or on: without the screen, without the model; with a
+network that learns, with one that never does. Rewards of noisy tasks are true ones (noise of standard deviation
+0.1). Ten seeds by which nothing was chosen. Gains are in standard deviations over seeds. A call of the pipeline
+takes 20 ms, so it has 200 and 500 calls only; with 10,000 calls only the default and the rows that learn nothing
+are run. Trees and equations: benchmarks/trees.py and regression_ablation.py.
 
     python benchmarks/learning.py                      makes what results/learning.jsonl lacks, and its table
     python benchmarks/learning.py --only calls=200     of short searches
@@ -20,7 +22,7 @@ from functools import partial
 
 from defaults import LEARNER, NETWORK, NEVER, fixed
 from designs import PROBLEMS, task_of
-from harness import Benchmark, Key, Record, grid, half_width, main, shown
+from harness import Benchmark, Key, Record, gaps, grid, half_width, main, shown
 from ladder_filter import butterworth, ladder_task
 from mirror_coating import coating_task
 from noise import true_rewards, with_noise
@@ -41,14 +43,9 @@ EXACT: dict[str, Callable[[int], Task]] = {
     **{name: fixed(partial(task_of, name)) for name in PROBLEMS},
 }
 NOISY = ("bitstring f1, alpha 0.5", "ladder filter", "mirror coating")
-ROWS = (
-    "default",
-    "a network that learns",
-    "a network that never learns",
-    "no screen",
-    "no model of skeletons",
-)
-FROZEN = ROWS[2]
+FROZEN, EVEN = "nothing learned, frozen network", "nothing learned, no network"
+PARTS = ("no screen", "no model of skeletons", "a network that learns", "a network that never learns")
+ROWS = ("default", FROZEN, EVEN, *PARTS)
 
 
 def tasks(calls: int) -> list[str]:
@@ -62,19 +59,22 @@ KEYS = [
     for seed in range(FIRST_SEED, FIRST_SEED + SEEDS)
     for calls in CALLS
     for task in tasks(calls)
-    for row in ROWS
+    for row in (ROWS if calls <= 2_000 else ROWS[:3])
 ]
 
 
 def settings(row: str, calls: int, noisy: bool) -> DisCoSettings:
     """The method of a row."""
     default = preset("default", noisy=noisy, budget=calls)
+    nothing = replace(default, screen=None, refinement=RefinementSettings(model=False))
     return {
         "default": default,
-        "a network that learns": replace(default, network=NETWORK, learner=LEARNER),
-        FROZEN: replace(default, network=NETWORK, learner=NEVER),
+        FROZEN: replace(nothing, network=NETWORK, learner=NEVER),
+        EVEN: nothing,
         "no screen": replace(default, screen=None),
         "no model of skeletons": replace(default, refinement=RefinementSettings(model=False)),
+        "a network that learns": replace(default, network=NETWORK, learner=LEARNER),
+        "a network that never learns": replace(default, network=NETWORK, learner=NEVER),
     }[row]
 
 
@@ -94,46 +94,71 @@ def run(key: Key) -> Record:
     return {"best": round(float(true_rewards(exact, best)[0]), 6)}
 
 
+Found = dict[tuple[str, str, int], dict[int, float]]  # task, row and calls to the best reward by seed
+Gain = tuple[float, float]  # of one task, in standard deviations over seeds, and half of its 95 % interval
+
+
+def gain(found: Found, task: str, row: str, reference: str, calls: int) -> Gain | None:
+    """How much more a row has than a reference, seed by seed; None with fewer than three pairs."""
+    own, other = (found.get((task, name, calls), {}) for name in (row, reference))
+    pairs = gaps(own, other)
+    if len(pairs) < 3 or row == reference:
+        return None
+    spread = math.sqrt((statistics.variance(own.values()) + statistics.variance(other.values())) / 2)
+    return (statistics.fmean(pairs) / spread, half_width(pairs) / spread) if spread else (0.0, 0.0)
+
+
 def table(records: Sequence[Record]) -> str:
-    """Mean rewards with intervals, and gains over the frozen network."""
-    found: dict[tuple[str, str, int], dict[int, float]] = {}
+    """Gains of the rows, of the default by task, and mean rewards with intervals."""
+    found: Found = {}
     for record in records:
         own = found.setdefault((record["task"], record["method"], record["calls"]), {})
         own[record["seed"]] = record["best"]
-    lines = ["Mean best reward and its 95 % interval. Made by `python benchmarks/learning.py`.", ""]
-    lines += ["## Gains over a network that never learns, in standard deviations over seeds", ""]
-    lines += [
-        "Mean over tasks; in brackets on how many it is ahead and behind by more than the interval.",
-        "",
+    lines = [
+        "95 % intervals; gains in standard deviations over seeds. Made by `python benchmarks/learning.py`."
     ]
     lines += [
-        *grid("method", ROWS, [f"{calls:,}" for calls in CALLS], lambda row, c: _gain(found, row, c)),
         "",
+        "Means of gains over tasks; in brackets on how many of them a row is ahead and behind by more",
     ]
+    lines += ["than the interval of that task.", ""]
+    columns = [f"{calls:,}" for calls in CALLS]
+    for reference in (FROZEN, EVEN, "default"):
+
+        def mean(row: str, column: str, reference: str = reference) -> str:
+            calls = int(column.replace(",", ""))
+            return summary([gain(found, task, row, reference, calls) for task in tasks(calls)])
+
+        lines += [f"## Gains over {reference!r}", "", *grid("calls", ROWS, columns, mean), ""]
+    for calls in CALLS:
+
+        def of_default(task: str, reference: str, calls: int = calls) -> str:
+            own = gain(found, task, "default", reference, calls)
+            pairs = len(gaps(*(found.get((task, row, calls), {}) for row in ("default", reference))))
+            runs = "" if pairs == SEEDS else f" ({pairs} seeds)"
+            return "-" if own is None else f"{own[0]:+.2f} ± {own[1]:.2f}{runs}"
+
+        lines += [f"## {calls:,} calls: gains of the default", ""]
+        lines += [*grid("task", tasks(calls), ROWS[1:], of_default), ""]
     for calls in CALLS:
 
         def cell(task: str, row: str, calls: int = calls) -> str:
             return shown(list(found.get((task, row, calls), {}).values()), wanted=SEEDS, digits=3)
 
-        lines += [f"## {calls:,} calls, {SEEDS} seeds", "", *grid("task", tasks(calls), ROWS, cell), ""]
+        lines += [f"## {calls:,} calls, {SEEDS} seeds: mean best reward", ""]
+        lines += [*grid("task", tasks(calls), ROWS, cell), ""]
     return "\n".join(lines)
 
 
-def _gain(found: dict[tuple[str, str, int], dict[int, float]], row: str, column: str) -> str:
-    """Mean gain of a row over all tasks with at least three pairs of seeds."""
-    calls, gains, ahead, behind = int(column.replace(",", "")), list[float](), 0, 0
-    for task in tasks(calls):
-        own, frozen = (found.get((task, name, calls), {}) for name in (row, FROZEN))
-        pairs = [own[seed] - frozen[seed] for seed in own if seed in frozen]
-        if len(pairs) < 3 or row == FROZEN:
-            continue
-        spread = math.sqrt((statistics.variance(own.values()) + statistics.variance(frozen.values())) / 2)
-        gain, width = statistics.fmean(pairs), half_width(pairs)
-        ahead, behind = ahead + (gain > width), behind + (gain < -width)
-        gains.append(0.0 if not spread else max(-4.0, min(4.0, gain / spread)))
-    if len(gains) < 2:
+def summary(gains: Sequence[Gain | None]) -> str:
+    """Mean over tasks, a single one counting as 4 at most, and on how many tasks a row is ahead and behind."""
+    known = [own for own in gains if own is not None]
+    if len(known) < 2:
         return "-"
-    return f"{statistics.fmean(gains):+.2f} ± {half_width(gains):.2f} ({ahead}, {behind} of {len(gains)})"
+    limited = [max(-4.0, min(4.0, own)) for own, _ in known]
+    ahead, behind = (sum(sign * own > width for own, width in known) for sign in (1, -1))
+    mean = f"{statistics.fmean(limited):+.2f} ± {half_width(limited):.2f}"
+    return f"{mean} ({ahead}, {behind} of {len(known)})"
 
 
 BENCHMARK = Benchmark("learning", KEYS, run, table)
