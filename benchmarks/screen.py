@@ -1,8 +1,10 @@
-"""Cost of the screen, as ratios to scikit-learn's Gaussian process on the same features in the same process.
+"""Cost of the screen, as ratios to scikit-learn's Gaussian process on the same features in the same process, and
+of whole searches.
 
 The circuit of examples/: 600 known designs, 200 candidates, one thread. "fit" factorises the covariance, "choose"
-also computes features, predicts and chooses; parameters of the kernel are fixed on both sides. Then what a whole
-search of 500 calls takes for each call, with the screen and without, its objective not counted. CPU time, medians.
+also computes features, predicts and chooses; parameters of the kernel are fixed on both sides. Then what searches
+take for each call, the objective not counted: of 500 calls with the screen and without, and of several budgets, in
+all and after the 2,000th call. CPU time, medians; of searches over three seeds.
 
     python benchmarks/screen.py            prints, and writes benchmarks/results/screen.json
 """
@@ -31,24 +33,27 @@ from discodso.disco.settings import ScreenSettings
 SHAPE = (1 / 3, 1 / 3, 1 / 3), 1.0, 0.03
 
 
-def seconds_a_call(task: Task, method: Any) -> float:
-    """CPU milliseconds of the method for each call of a search of 500 calls."""
-    spent = 0.0
+def ms_a_call(task: Task, budget: int, after: int = 0, method: Any = None) -> float:
+    """CPU milliseconds of a search for each call, those after some calls only."""
+    calls, spent, started = 0, 0.0, 0.0
 
     def objective(design: Any) -> float:
-        nonlocal spent
-        started = time.process_time()
+        nonlocal calls, spent, started
+        if calls == after:
+            spent, started = 0.0, time.process_time()
+        calls += 1
+        began = time.process_time()
         assert task.objective is not None
         reward = float(task.objective(design))
-        spent += time.process_time() - started
+        spent += time.process_time() - began
         return reward
 
     found = []
-    for seed in range(5):
-        spent, started = 0.0, time.process_time()
-        search(Task(task.space, objective), budget=500, seed=seed, method=method)
-        found.append(1000 * (time.process_time() - started - spent) / 500)
-    return statistics.median(found)
+    for seed in range(3):
+        calls, began = 0, time.process_time()
+        search(Task(task.space, objective), budget=budget, seed=seed, method=method)
+        found.append((time.process_time() - (started if after else began) - spent) / (budget - after))
+    return round(1000 * statistics.median(found), 3)
 
 
 def measure() -> dict[str, Any]:
@@ -64,7 +69,7 @@ def measure() -> dict[str, Any]:
 
     def fit() -> Any:
         process = Process.fit(blocks, targets, np.ones(600), SHAPE)
-        process.predict(tuple(block[:1] for block in blocks))  # type: ignore[arg-type]
+        process.predict(tuple(block[:1] for block in blocks))
         return process
 
     def fit_theirs() -> Any:
@@ -84,15 +89,19 @@ def measure() -> dict[str, Any]:
         )
         default = preset("default", budget=500)
         with_screen, without = (
-            seconds_a_call(task, method) for method in (default, replace(default, screen=None))
+            ms_a_call(task, 500, method=method) for method in (default, replace(default, screen=None))
         )
+        whole = {str(budget): ms_a_call(task, budget) for budget in (50, 200, 2_000)}
+        late = {str(budget): ms_a_call(task, budget, 2_000) for budget in (10_000, 20_000, 50_000)}
     return {
         "fit_ms": round(own_fit, 2),
         "fit_over_scikit_learn": round(own_fit / their_fit, 2),
         "choose_ms": round(own_choose, 2),
         "choose_over_scikit_learn_predict": round(own_choose / their_predict, 2),
-        "search_ms_a_call_with_screen": round(with_screen, 3),
-        "search_ms_a_call_without": round(without, 3),
+        "search_ms_a_call_with_screen": with_screen,
+        "search_ms_a_call_without": without,
+        "ms_a_call_by_budget": whole,
+        "ms_a_call_after_2000_calls_by_budget": late,
     }
 
 

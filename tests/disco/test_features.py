@@ -26,6 +26,14 @@ def encoded(*designs):
 
 
 @pytest.mark.parametrize("space", [MIXED, small_open(), small_tree(), decision_tree(), valued_sequence()])
+def test_a_row_depends_on_its_design_only(space):
+    designs = space.sample(60, seed=1)
+    parts = [features(space, designs.select(slice(at, at + 7))) for at in range(0, 60, 7)]
+    for whole, *pieces in zip(features(space, designs), *parts, strict=True):
+        assert np.array_equal(whole, np.concatenate(pieces))
+
+
+@pytest.mark.parametrize("space", [MIXED, small_open(), small_tree(), decision_tree(), valued_sequence()])
 def test_each_token_weighs_one_in_every_block(space):
     designs = space.sample(50, seed=1)
     for block in features(space, designs):

@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, kstest, truncnorm
 
-from discodso import DeclarationError, DisCo, DisCoSettings, FixedSequence, OpenSequence, Space, Token
+from discodso import (
+    Choice,
+    DeclarationError,
+    DisCo,
+    DisCoSettings,
+    FixedSequence,
+    Integer,
+    OpenSequence,
+    Real,
+    Space,
+    Token,
+)
 from discodso.disco.sampling import sample
 from discodso.disco.settings import DrawSettings
 from discodso.disco.uniform import UniformStepper
@@ -58,6 +69,16 @@ def test_with_a_spread_values_are_normal_round_the_middle():
     normal = truncnorm(-5, 5, 0.5, 0.1)
     assert kstest((values[names == "a"] + 2) / 8, normal.cdf).pvalue > 0.001
     assert kstest((np.log10(values[names == "b"]) + 2) / 4, normal.cdf).pvalue > 0.001
+
+
+def test_values_drawn_together_are_those_drawn_one_by_one(monkeypatch):
+    several = Token("a", x=Real(-1, 1), n=Integer(1, 40, log=True), c=Choice("p", "q", "r"))
+    space = Space([several, Token("b", y=Real(1e-3, 1e3, log=True)), Token("c")], OpenSequence(1, 6))
+    together = sample(space, UniformStepper(space), 500, np.random.default_rng(3)).designs
+    monkeypatch.setattr(UniformStepper, "draw_together", lambda *given: None)
+    one_by_one = sample(space, UniformStepper(space), 500, np.random.default_rng(3)).designs
+    assert (together.tokens == one_by_one.tokens).all()
+    assert np.array_equal(together.values, one_by_one.values, equal_nan=True)
 
 
 def test_a_spread_is_for_values_that_no_network_draws():

@@ -17,11 +17,11 @@ _BINS, _COARSE_BINS, _PLACES = 6, 3, 8
 _MOST = 4096  # entries of a block; more are folded
 _FOLD = 2654435761  # a prime that scatters what is folded
 
-Blocks = tuple[Floats, Floats, Floats]
+Blocks = tuple[Floats, ...]
 
 
 def features(space: Space, designs: DesignBatch) -> Blocks:
-    """float[B, D] of each block."""
+    """float[B, D] of each of the three blocks; a row depends on its design only."""
     rows, at = np.nonzero(designs.tokens >= 0)
     above, places = _neighbours(space, designs)
     fine, count = _bins(space, designs, rows, at, _BINS)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import ndtri
 
 from discodso.base.arrays import Floats, Ints
@@ -60,14 +61,16 @@ class Process:
             few = np.linspace(0, len(targets) - 1, min(len(targets), _FITTED)).astype(np.int64)
             some = tuple(block[few] for block in blocks)
             own = [squared_distances(a, a) / scale for a, scale in zip(some, scales, strict=True)]
-            shape = max(
-                ((w, length, n) for w in _WEIGHTS for length in _LENGTHS for n in _NOISES),
-                key=lambda s: _likelihood(
-                    np.exp(-sum(w * d for w, d in zip(s[0], own, strict=True)) / s[1]),
-                    targets[few],
-                    s[2] * noise[few],
-                ),
-            )
+            best = -np.inf
+            for weights in _WEIGHTS:
+                squares = sum(w * d for w, d in zip(weights, own, strict=True))
+                for length in _LENGTHS:
+                    kernel = np.asfortranarray(np.exp(-squares / length))
+                    for share in _NOISES:
+                        likelihood = _likelihood(kernel, targets[few], share * noise[few])
+                        if likelihood > best:
+                            best, shape = likelihood, (weights, length, share)
+            assert shape is not None
         return cls(blocks, scales, targets, noise, shape)
 
     def _kernel(self, one: Blocks, other: Blocks) -> Floats:
@@ -83,7 +86,7 @@ class Process:
     @cached_property
     def _solved(self) -> tuple[Floats, Floats]:
         kernel = self._kernel(self.blocks, self.blocks)
-        factor = cholesky(kernel + np.diag(self.shape[2] * self.noise + 1e-9), lower=True)
+        factor = cholesky(_with_noise(kernel, self.shape[2] * self.noise), lower=True, overwrite_a=True)
         return factor, cho_solve((factor, True), self.targets)
 
     def predict(self, blocks: Blocks) -> tuple[Floats, Floats]:
@@ -94,17 +97,33 @@ class Process:
         return cross @ weights, np.sqrt(np.maximum(1.0 - (known**2).sum(axis=0), 1e-12))
 
 
-def squared_distances(one: Floats, other: Floats) -> Floats:
-    """float[N, M], of points[N, D] from others[M, D]."""
+def squared_norms(points: Floats) -> Floats:
+    """float[N], of points[N, D]."""
+    norms: Floats = (points**2).sum(axis=1)
+    return norms
+
+
+def squared_distances(one: Floats, other: Floats, norms: Floats | None = None) -> Floats:
+    """float[N, M], of points[N, D] from others[M, D], whose squared norms may be given."""
     distances: Floats = (-2 * one) @ other.T  # in place from here on: the largest arrays of a search
-    distances += (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1)
+    distances += squared_norms(one)[:, None] + (squared_norms(other) if norms is None else norms)
     return np.maximum(distances, 0.0, out=distances)
 
 
 def _likelihood(kernel: Floats, targets: Floats, noise: Floats) -> float:
     """Log marginal likelihood, without its constant."""
-    factor, lower = cho_factor(kernel + np.diag(noise + 1e-9), lower=True)
-    return float(-0.5 * targets @ cho_solve((factor, lower), targets) - np.log(np.diag(factor)).sum())
+    noisy = _with_noise(kernel.copy(order="F"), noise)
+    factor, broken = dpotrf(noisy, lower=True, clean=False, overwrite_a=True)
+    if broken:
+        return -np.inf
+    weights = dpotrs(factor, targets, lower=True)[0]
+    return float(-0.5 * targets @ weights - np.log(np.diag(factor)).sum())
+
+
+def _with_noise(kernel: Floats, noise: Floats) -> Floats:
+    """The same array, with noise[N] on its diagonal."""
+    kernel.flat[:: len(kernel) + 1] += noise + 1e-9
+    return kernel
 
 
 def normal_scores(rewards: Floats) -> Floats:
@@ -122,6 +141,7 @@ class Screen:
         self._space = space
         self._settings = settings
         self._known = Pool.empty(space)
+        self._blocks = features(space, self._known.designs)  # of what is known
         self._calls = 0
         self._shape: Shape | None = None
         self._fitted = 0  # points that the shape was fitted to
@@ -137,14 +157,22 @@ class Screen:
         """Take evaluated designs."""
         self._calls += len(told)
         self._process = None
-        known = self._known.join(told)
         if self._calls >= self._settings.last:
-            known = Pool.empty(self._space)
-        elif len(known) > _POINTS:
+            if len(self._known):
+                self._know(Pool.empty(self._space))
+            return
+        known, more = self._known.join(told), features(self._space, told.designs)
+        blocks = tuple(np.concatenate(both) for both in zip(self._blocks, more, strict=True))
+        if len(known) > _POINTS:
             best = np.argsort(-known.rewards, kind="stable")[: _POINTS // 2]
             last = np.arange(len(known) - _POINTS // 2, len(known))
-            known = known.select(np.union1d(best, last))
+            kept = np.union1d(best, last)
+            known, blocks = known.select(kept), tuple(block[kept] for block in blocks)
+        self._know(known, blocks)
+
+    def _know(self, known: Pool, blocks: Blocks | None = None) -> None:
         self._known = known
+        self._blocks = features(self._space, known.designs) if blocks is None else blocks
 
     def choose(self, designs: DesignBatch, count: int, rng: np.random.Generator) -> Ints:
         """int[count], which designs to evaluate: a few as they come, then those that promise most."""
@@ -168,9 +196,9 @@ class Screen:
         if self._process is None:
             known = self._known
             again = self._shape is None or len(known) >= _AGAIN * self._fitted
-            blocks, targets = features(self._space, known.designs), normal_scores(known.rewards)
             noise = known.weights.mean() / known.weights
-            self._process = Process.fit(blocks, targets, noise, None if again else self._shape)
+            shape = None if again else self._shape
+            self._process = Process.fit(self._blocks, normal_scores(known.rewards), noise, shape)
             if again:
                 self._shape, self._fitted = self._process.shape, len(known)
         return self._process
@@ -183,7 +211,7 @@ class Screen:
 
     def restore(self, state: State) -> None:
         """Go on from a state."""
-        self._known = Pool.of_arrays(self._space, state.arrays)
+        self._know(Pool.of_arrays(self._space, state.arrays))
         self._calls, self._fitted = int(state.data["calls"]), int(state.data["fitted"])
         shape = state.data["shape"]
         self._shape = None if shape is None else (tuple(shape[0]), float(shape[1]), float(shape[2]))

@@ -34,7 +34,11 @@ class UniformStepper:
         self._options = space.library.options
         self._end = space.library.end if even_lengths else None
         self._spread = spread
-        self._finite = space.library.wide(np.isfinite(space.library.low) & np.isfinite(space.library.high))
+        library = space.library
+        self._library = library
+        self._finite = library.wide(np.isfinite(library.low) & np.isfinite(library.high))
+        plain = space.has_fixed_ranges and not spread and focus is None
+        self._ends = space.range_coordinates if plain and self._finite[library.numeric].all() else None
 
     def initial_memory(self, size: int) -> None:
         """There is no memory."""
@@ -73,9 +77,22 @@ class UniformStepper:
             even = np.clip(low + uniform * (high - low), low, high)
         return np.where(finite, even, drawn)
 
-    def draw_together(self, emission: Emission, chosen: Ints, options: Options, uniform: Floats) -> None:
-        """Values are drawn one after the other."""
-        return
+    def draw_together(
+        self, emission: Emission, chosen: Ints, options: Options, uniform: Floats
+    ) -> Floats | None:
+        """All values at once, where none depends on those before it; see `Stepper.draw_together`."""
+        if self._ends is None or options.barred:
+            return None
+        library, rows = self._library, np.arange(len(chosen))
+        low, high = (ends[chosen] for ends in self._ends)
+        shares, count = uniform.T, self._options[chosen]
+        with np.errstate(invalid="ignore"):
+            drawn = library.coordinates.to_value(chosen, (low + shares * (high - low)).clip(low, high))
+            drawn = library.rounded(chosen, drawn)
+            drawn = np.minimum(np.maximum(drawn, options.low[rows, chosen]), options.high[rows, chosen])
+        if library.has_options:
+            drawn = np.where(count > 0, np.minimum(np.floor(shares * count), count - 1), drawn)
+        return drawn
 
     def option_logits(self, emission: Emission, rows: Ints, at: Places, z: Floats) -> Floats:
         """See `Stepper.option_logits`."""

@@ -73,4 +73,8 @@ class Memory:
 
 
 def _marks(designs: DesignBatch) -> list[bytes]:
+    return designs.known_keys("marks", _hashed)
+
+
+def _hashed(designs: DesignBatch) -> list[bytes]:
     return [hashlib.blake2b(key, digest_size=_MARK).digest() for key in designs.keys()]  # noqa: SIM118

@@ -239,6 +239,8 @@ def describe(error: BaseException) -> str:
 
 def _as_reward(value: Any) -> Outcome:
     """A finite float, or what is wrong with what the objective returned."""
+    if type(value) is float:  # nearly always
+        return value if math.isfinite(value) else f"returned {value}"
     if isinstance(value, (str, bytes)) or value is None:
         return f"returned {value!r} instead of a number"
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from html import escape
@@ -312,7 +312,7 @@ class DesignBatch(Sequence[Design]):
 
     @cached_property
     def _known_keys(self) -> dict[str, list[bytes]]:
-        """Keys that were asked for; a design takes them along into other batches."""
+        """By name, those that were asked for."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -345,8 +345,12 @@ class DesignBatch(Sequence[Design]):
         readers = self.library.readers[token]
         if not readers:
             return None if readers is None else numbers[0]
-        named = zip(readers, numbers, strict=False)
-        return Values.trusted({name: own if read is None else read(own) for (name, read), own in named})
+        return Values.trusted(
+            {
+                name: own if options is None else int(own) if options is int else options[int(own)]
+                for (name, options), own in zip(readers, numbers, strict=False)
+            }
+        )
 
     def design_lengths(self) -> Ints:
         """int[B], lengths as users count them, without the end token."""
@@ -358,9 +362,13 @@ class DesignBatch(Sequence[Design]):
 
     def keys(self) -> list[bytes]:
         """One key for each design, equal exactly where the designs are equal."""
-        if "designs" not in self._known_keys:
-            self._known_keys["designs"] = self._keys()
-        return self._known_keys["designs"]
+        return self.known_keys("designs", DesignBatch._keys)
+
+    def known_keys(self, what: str, found_by: Callable[[DesignBatch], list[bytes]]) -> list[bytes]:
+        """Keys by their name; they are found once, and a design takes its own along into other batches."""
+        if what not in self._known_keys:
+            self._known_keys[what] = found_by(self)
+        return self._known_keys[what]
 
     def _keys(self) -> list[bytes]:
         carries = (self.library.column_of >= 0)[self.tokens] & (self.tokens >= 0)[..., None]
@@ -373,10 +381,7 @@ class DesignBatch(Sequence[Design]):
     def skeletons(self, length: int | None = None) -> list[bytes]:
         """One key for each design, equal exactly where its discrete part is: the tokens, or the first `length` of
         them, and the options that they carry."""
-        what = f"skeletons {length}"
-        if what not in self._known_keys:
-            self._known_keys[what] = self._skeletons(length)
-        return self._known_keys[what]
+        return self.known_keys(f"skeletons {length}", lambda batch: batch._skeletons(length))
 
     def _skeletons(self, length: int | None) -> list[bytes]:
         counts = self.lengths if length is None else np.minimum(self.lengths, length)

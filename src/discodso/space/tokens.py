@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -214,8 +214,8 @@ class Library:
         options: int[K, V], how many options, 0 where there is no Choice.
         has_options, has_integers: whether there is any.
         plain: whether no token carries more than one real number without a name, as in the paper.
-        readers: for each token its values by name, each with what makes it from its number, None for a real number
-            as it is; empty for one real number without a name, None for no value.
+        readers: for each token its values by name, each with its options by their numbers, `int` for an integer,
+            None for a real number; empty for one real number without a name, None for no value.
         low, high: declared ranges, NaN for discrete tokens; of options the first and last number. Of shape [K],
             or [K, V] where some token carries more than one value: only then arrays of values have a last axis for
             the values of a token.
@@ -330,14 +330,19 @@ class Library:
         return member
 
 
-Readers = tuple[tuple[str, Callable[[float], Any] | None], ...]
+Readers = tuple[tuple[str, Any], ...]
+
+
+_KINDS = {Integer: int, Real: None}
 
 
 def _readers(token: Token) -> Readers | None:
     if not token.parametrised:
         return None
     named = () if token.plain else token.values
-    return tuple((name, None if isinstance(value, Real) else value.decode) for name, value in named)
+    return tuple(
+        (name, value.options if isinstance(value, Choice) else _KINDS[type(value)]) for name, value in named
+    )
 
 
 MAX_LENGTH = 10_000  # tables of completions grow with its square

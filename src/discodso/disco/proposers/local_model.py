@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from discodso.base.arrays import Floats
-from discodso.disco.screen import normal_scores, squared_distances
+from discodso.disco.screen import normal_scores, squared_distances, squared_norms
 
 _LENGTHS = (1.0, 2.0, 4.0, 8.0)  # in steps of the search
 _NOISES = (1e-6, 1e-3, 1e-1)  # as shares of the prior variance
@@ -29,11 +29,11 @@ def local_model(points: Floats, rewards: Floats) -> Model | None:
     distances = squared_distances(own, own)
     best, chosen = -np.inf, None
     for length in _LENGTHS:
-        kernel = np.exp(-distances / (2 * length**2))
-        for noise in _NOISES:
-            noisy = kernel.copy()
+        kernel = np.asfortranarray(np.exp(-distances / (2 * length**2)))
+        for noise in _NOISES:  # thousands of times: without wrappers and copies
+            noisy = kernel.copy(order="F")
             noisy.flat[:: len(own) + 1] += noise + 1e-8
-            factor, broken = dpotrf(noisy, lower=True, clean=False)  # called thousands of times: no wrappers
+            factor, broken = dpotrf(noisy, lower=True, clean=False, overwrite_a=True)
             if broken:
                 continue
             weights = dpotrs(factor, targets, lower=True)[0]
@@ -45,8 +45,10 @@ def local_model(points: Floats, rewards: Floats) -> Model | None:
         return None
     length, weights = chosen
 
+    norms = squared_norms(own)
+
     def expected(others: Floats) -> Floats:
-        squares = squared_distances(others / size, own)
+        squares = squared_distances(others / size, own, norms)
         squares /= -2 * length**2
         found: Floats = np.exp(squares, out=squares) @ weights
         return found

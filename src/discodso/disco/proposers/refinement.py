@@ -119,7 +119,7 @@ class LocalSearch:
     def propose(self, count: int, rng: np.random.Generator, modelled: bool = True) -> Floats:
         """units[count, N] of new designs. As soon as there is a model it chooses from several times as many, and
         the last one is where it expects most."""
-        model = self._model() if modelled else None
+        model = self._model if modelled else None
         if model is None:
             return self._drawn(count, rng)
         drawn = self._drawn(_CANDIDATES * count, rng)
@@ -144,6 +144,7 @@ class LocalSearch:
         drawn: Floats = (self.mean if centre is None else centre) + shrunk * self.scale * steps
         return drawn.clip(self.low, self.high, out=drawn)
 
+    @cached_property
     def _model(self) -> Model | None:
         """Expected rewards by units, None while few are known."""
         if len(self.past) < len(self.mean) + 4:
