@@ -25,7 +25,7 @@ Workspace = tuple[
 ]  # buffer [inputs and stack, BLOCK], work [3, BLOCK] for functions, stack
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def binary(code: int, a: Floats, b: Floats, out: Floats, count: int) -> None:
     if code == 0:
         for j in range(count):
@@ -44,7 +44,7 @@ def binary(code: int, a: Floats, b: Floats, out: Floats, count: int) -> None:
             out[j] = a[j] ** b[j]
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def unary(code: int, a: Floats, out: Floats, work: Floats, count: int) -> None:
     if code <= 5:
         _vector_math.sine(a, out, work[0], code - 4, count)
@@ -95,7 +95,7 @@ def workspace_for(columns: Floats, size: int) -> Workspace:
     return buffer, np.empty((3, BLOCK)), np.empty(size + 1, np.int64)
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def load(columns: Floats, start: int, buffer: Floats) -> int:
     """Put the block of rows from `start` on into the buffer; returns how many they are."""
     count: int = min(BLOCK, columns.shape[1] - start)
@@ -104,7 +104,7 @@ def load(columns: Floats, start: int, buffer: Floats) -> int:
     return count
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def run(programs: Programs, b: int, inputs: int, workspace: Workspace, count: int) -> Floats:
     """Evaluate expression b on the block whose inputs stand in the buffer; returns the row of the result."""
     tokens, values, lengths, code, operand = programs

@@ -31,7 +31,7 @@ def _graph(size: int) -> Graph:
     return first, second, varies, places, nodes, slopes
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def _structure(programs: Programs, b: int, stack: Ints, graph: Graph) -> int:
     """Write down what depends on what in expression b; returns the number of its constants."""
     tokens, _, lengths, code, _ = programs
@@ -60,7 +60,7 @@ def _structure(programs: Programs, b: int, stack: Ints, graph: Graph) -> int:
     return count
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def _forward(programs: Programs, b: int, graph: Graph, workspace: Workspace, count: int) -> None:
     """The values of all nodes on the block of rows whose inputs stand in the buffer."""
     tokens, values, lengths, code, operand = programs
@@ -83,7 +83,7 @@ def _forward(programs: Programs, b: int, graph: Graph, workspace: Workspace, cou
             kernels.unary(kind, nodes[first[position]], out, work, count)
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def _binary_slopes(
     kind: int, a: Floats, b: Floats, f: Floats, g: Floats, to_a: Floats, to_b: Floats, count: int
 ) -> None:
@@ -105,7 +105,7 @@ def _binary_slopes(
             to_b[j] = g[j] * f[j] * np.log(a[j])
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def _unary_slopes(kind: int, a: Floats, f: Floats, g: Floats, out: Floats, work: Floats, count: int) -> None:
     if kind <= 5:
         _vector_math.sine(a, out, work[0], 5 - kind, count)
@@ -153,7 +153,7 @@ def _unary_slopes(kind: int, a: Floats, f: Floats, g: Floats, out: Floats, work:
             out[j] = g[j] / (1.0 + a[j] * a[j])
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def _backward(programs: Programs, b: int, graph: Graph, work: Floats, count: int) -> None:
     """The slopes: the derivative of the expression by every node that a constant can move."""
     first, second, varies, _, nodes, slopes = graph
@@ -194,7 +194,7 @@ def jacobian(programs: Programs, columns: Floats, result: Floats) -> None:
             take(result[k, start:], slopes[places[k]], count)
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def _error(programs: Programs, b: int, data: Data, scaled: bool, workspace: Workspace, line: Floats) -> float:
     """Mean squared error of f, or of the best a + b f; infinite where not finite. `line` becomes a and b."""
     columns, target, weights = data
@@ -233,7 +233,7 @@ def _error(programs: Programs, b: int, data: Data, scaled: bool, workspace: Work
     return max(variance - explained, 0.0) if abs(explained) < np.inf else variance
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def _solve(matrix: Floats, right: Floats, size: int) -> bool:
     """Cholesky in place; `right` becomes the solution. False if the matrix is not positive definite."""
     for i in range(size):

@@ -310,7 +310,7 @@ def announce_compiling(kernel: Any = evolution.evolve, name: str = "_evolution.e
     folder = Path(str(getattr(getattr(kernel, "_cache", None), "cache_path", "")))
     if not kernel.signatures and not any(folder.glob(f"{name}-*.nbi")):
         words: Any = Forgiving(sys.stderr)
-        print("compiling the search for equations, once, about a minute", file=words, flush=True)
+        print("compiling the search for equations, once, about half a minute", file=words, flush=True)
 
 
 def is_possible(description: RegressionSpace, squared: bool) -> bool:

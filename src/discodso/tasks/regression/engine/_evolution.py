@@ -70,7 +70,7 @@ def place_for(archive: Archive, price: int, codes: Ints, length: int, error: flo
     return slots - 1 if error < errors[start + slots - 1] else -1
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def insert(
     archive: Archive,
     price: int,
@@ -105,7 +105,7 @@ def insert(
     return True
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def only_form(archive: Archive, price: int, mark: np.uint64) -> bool:
     """Whether no cheaper form of a function is kept; dearer ones are taken out."""
     own, own_values, lengths, errors, marks, own_coefficients, counts = archive
@@ -131,7 +131,7 @@ def only_form(archive: Archive, price: int, mark: np.uint64) -> bool:
     return True
 
 
-@compiled(**OPTIONS)
+@compiled(apart=True, **OPTIONS)
 def rate(
     draft: variation.Draft,
     problem: Problem,

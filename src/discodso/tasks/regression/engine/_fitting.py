@@ -94,7 +94,7 @@ def _make_orthogonal(q: Floats, t: int, fixed: Floats, basis: Floats, triangle: 
         _take_off(q, part, basis[s])
 
 
-@compiled(**OPTIONS)
+@compiled(apart=True, **OPTIONS)
 def solve_terms(
     codes: Ints, values: Floats, literals: Floats, starts: Ints, count: int, data: Target, room: Fitting
 ) -> float:
@@ -154,7 +154,7 @@ def solve_terms(
     return total
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def _structure(codes: Ints, start: int, end: int, room: Fitting) -> None:
     """Operands of the nodes of a term, and which of them a constant moves."""
     stack, varies, operands = room[0][2], room[7], room[8]
@@ -176,7 +176,7 @@ def _structure(codes: Ints, start: int, end: int, room: Fitting) -> None:
             stack[top - 1] = place
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def _backward(codes: Ints, start: int, end: int, room: Fitting) -> None:
     """Slopes of a term by its nodes, as far as a constant moves them; its values stand in the buffer."""
     (buffer, places, _, work), slopes, varies, operands = room[0], room[5], room[7], room[8]
@@ -204,7 +204,7 @@ def _backward(codes: Ints, start: int, end: int, room: Fitting) -> None:
             _unary_slopes(kind, buffer[places[left]], f, g, slopes[left], work, count)
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def _tangents(
     codes: Ints,
     literals: Floats,
@@ -241,7 +241,7 @@ def _tangents(
     return True
 
 
-@compiled(**OPTIONS)
+@compiled(apart=True, **OPTIONS)
 def fit(
     codes: Ints,
     values: Floats,

@@ -65,7 +65,7 @@ def layout(codes: Ints, parts: int, begins: Ints, bases: Ints, constants: int, s
     return base <= MOST_PARAMETERS
 
 
-@compiled(**OPTIONS)
+@compiled(apart=True, **OPTIONS)
 def written(form: Form, codes: Ints, begins: Ints, bases: Ints, out: Ints, owners: Ints, starts: Ints) -> int:
     """Write the parts of a row into the form; owners[length] are the parameters of constants. -1 if too long."""
     skeleton, ties, _, _ = form
@@ -102,7 +102,7 @@ def written(form: Form, codes: Ints, begins: Ints, bases: Ints, out: Ints, owner
     return length
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def _residual(
     out: Ints, owners: Ints, length: int, values: Floats, parameters: Floats, data: Data, work: Work
 ) -> float:
@@ -119,7 +119,7 @@ def _residual(
     return total if total < 1e300 else np.inf
 
 
-@compiled(**OPTIONS)
+@compiled(apart=True, **OPTIONS)
 def fit_form(
     out: Ints,
     owners: Ints,
@@ -196,7 +196,7 @@ def fit_form(
     return error, calls
 
 
-@compiled(**OPTIONS)
+@compiled(apart=True, **OPTIONS)
 def rate_row(
     row: variation.Draft,
     parameters: Floats,
@@ -267,7 +267,7 @@ def rate_row(
     return calls, error
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def joined(
     row: variation.Draft,
     parameters: Floats,
@@ -327,7 +327,7 @@ def joined(
     return True
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def level_of(
     codes: Ints,
     values: Floats,

@@ -88,7 +88,7 @@ def terms_of(codes: Ints, length: int, starts: Ints) -> int:
     return count
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def valid(codes: Ints, length: int, nesting: Bools, most_constants: int) -> bool:
     """Whether no operator has numbers only below it, and none stands where `nesting[outer, inner]` forbids it."""
     inside = np.zeros(length, np.int64)  # where the subtree of each operator ends
@@ -127,7 +127,7 @@ def valid(codes: Ints, length: int, nesting: Bools, most_constants: int) -> bool
 # --------------------------------------------------------------------------------------------- evaluation
 
 
-@compiled(**OPTIONS)
+@compiled(apart=True, **OPTIONS)
 def forward(
     codes: Ints,
     values: Floats,
@@ -210,7 +210,7 @@ def hashed(row: Floats, scaled: bool) -> np.uint64:
     return code
 
 
-@compiled(**OPTIONS)
+@compiled(apart=True, **OPTIONS)
 def signature(
     codes: Ints,
     literals: Floats,

@@ -124,7 +124,7 @@ def _settle(measured: Measured, place: int, unit: Floats, sign: float) -> bool:
     return True
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def measure(
     codes: Ints, literals: Floats, start: int, end: int, columns: Floats, measured: Measured, strict: bool
 ) -> bool:
@@ -267,7 +267,7 @@ def rank_of(codes: Ints, literals: Floats, columns: Floats, target: Floats) -> i
     return _with_constants(codes, 0, len(codes), measured, basis, pivots, 0)
 
 
-@compiled(**OPTIONS)
+@compiled(apart=True, **OPTIONS)
 def agreement(
     codes: Ints, literals: Floats, length: int, starts: Ints, count: int, units: Units
 ) -> tuple[int, bool]:
@@ -353,7 +353,7 @@ def _group(units: Units, unit: Floats, constant: bool) -> tuple[int, int]:
     return 0, 0
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def from_pool(
     draft: variation.Draft, state: Words, unit: Floats, pool: tuple[Ints, Ints, int], units: Units
 ) -> bool:
@@ -374,7 +374,7 @@ def from_pool(
     return done
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def twin(
     draft: variation.Draft,
     codes: Ints,
@@ -433,7 +433,7 @@ def twin(
 # ----------------------------------------------------------------------------------------------- variation
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def opened(
     draft: variation.Draft,
     codes: Ints,
@@ -487,7 +487,7 @@ def renamed(
     return done
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def vary(
     draft: variation.Draft,
     move: int,
@@ -589,7 +589,7 @@ def vary(
     return done and agree(draft, pool, constants, state, about)
 
 
-@compiled(**OPTIONS)
+@compiled(apart=True, **OPTIONS)
 def agree(
     draft: variation.Draft,
     pool: tuple[Ints, Ints, int],

@@ -71,7 +71,7 @@ def a_number(state: Words) -> float:
     return size if uniform(state) < 0.7 else -size
 
 
-@compiled(**OPTIONS)
+@compiled(apart=True, **OPTIONS)
 def sum_with_numbers(
     draft: Draft,
     codes: Ints,
@@ -137,7 +137,7 @@ def a_term(
     return copy(draft, codes, values, start, end_of(codes, start))
 
 
-@compiled(inner=True, **OPTIONS)
+@compiled(inner=True, apart=True, **OPTIONS)
 def vary(
     draft: Draft,
     move: int,
