@@ -13,9 +13,7 @@ from discodso.cli.output import json_text
 
 
 def play(
-    policy: Annotated[
-        Path, Argument(help="Folder of a search, or a JSON file such as its policy.json.")
-    ],
+    policy: Annotated[Path, Argument(help="Folder of a search, or a JSON file such as its policy.json.")],
     environment: Annotated[
         str | None, Option("--env", help="Id of the environment; the policy's own by default.")
     ] = None,

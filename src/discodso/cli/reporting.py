@@ -14,6 +14,7 @@ from discodso.cli.output import best_table, json_text, print_lines, shortened
 if TYPE_CHECKING:
     from discodso.report.comparison import Comparison
     from discodso.report.folders import RunRecord
+    from discodso.tasks.policies.tree_policy import TreePolicy
 
 Folders = Annotated[list[Path], Argument(help="Folders of runs, each the --out of one.")]
 
@@ -102,17 +103,29 @@ def report(
 
 
 def compare(
-    folders: Folders,
+    folders: Annotated[
+        list[Path], Argument(help="Folders of runs, each the --out of one; of policies JSON files, too.")
+    ],
     at: Annotated[
-        int | None, Option(help="Objective calls to compare at; as many as all runs have made by default.")
+        int | None,
+        Option(
+            help="Objective calls to compare the best rewards at; as many as all runs have made by default."
+        ),
     ] = None,
+    seeds: Annotated[
+        str, Option(help="Of the episodes that policies are compared in, FIRST-LAST or SEED,SEED,...")
+    ] = "1000000-1000999",
+    workers: Annotated[int, Option(help="For these episodes.")] = 1,
     csv: Annotated[Path | None, Option(help="CSV file to write.")] = None,
     figure: Annotated[
         Path | None, Option(help="Best reward against calls to write, .svg, .pdf or .png.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put methods side by side: runs of one method are those that differ in their seeds only."""
+    """Put methods side by side: runs of one method are those that differ in their seeds only.
+
+    Policies are compared by their returns in the same fresh episodes, one by one, unless --at is given.
+    """
     from discodso.base.checks import require_integer
     from discodso.base.errors import DiscodsoError
     from discodso.base.files import write_atomically
@@ -124,6 +137,9 @@ def compare(
         require_integer("at", at, 1)
     if figure is not None:
         figures.require_format(figure)
+    if at is None and (policies := _policies(folders)):
+        _compare_policies(policies, seeds, workers, csv, as_json)
+        return
     tasks = by_task([read_run(folder) for folder in folders])
     if len(tasks) > 1:
         names = "; ".join(f"{runs[0].path} is of: {title}" for title, runs in tasks.items())
@@ -144,6 +160,62 @@ def compare(
             print(f"{name}: {path}")
 
 
+def _policies(paths: list[Path]) -> dict[str, TreePolicy]:
+    """The policies of folders and files, by their paths; none if these are runs of another kind."""
+    from discodso.base.errors import DiscodsoError
+    from discodso.report.folders import read_run
+    from discodso.tasks.policies.tree_policy import TreePolicy, policy_file
+
+    found = {}
+    for path in paths:
+        if path.is_dir() and read_run(path).kind.name != "policy":
+            break
+        found[str(path)] = TreePolicy.load(policy_file(path))
+    if found and len(found) < len(set(map(str, paths))):
+        raise DiscodsoError(f"compare policies with policies: {path} is a run of another kind")
+    return found
+
+
+def _compare_policies(
+    policies: dict[str, TreePolicy], seeds: str, workers: int, csv: Path | None, as_json: bool
+) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from discodso.base.files import write_atomically
+    from discodso.report.comparison import of_scores
+    from discodso.report.folders import by_method, read_run
+    from discodso.tasks.policies.paired import compare_policies
+    from discodso.tasks.policies.policy_options import read_seeds
+
+    found = compare_policies(policies, read_seeds([seeds], "--seeds") or (), workers=workers)
+    if csv is not None:
+        write_atomically(csv, found.to_csv())
+    means = dict(zip(found.labels, found.means, strict=True))
+    groups = by_method([read_run(Path(label)) for label in found.labels if Path(label).is_dir()])
+    methods = None
+    if len(groups) > 1 and any(len(group.runs) > 1 for group in groups):
+        scores = [tuple(means[str(run.path)] for run in group.runs) for group in groups]
+        methods = of_scores(tuple(group.label for group in groups), tuple(scores))
+    if as_json:
+        more = {} if methods is None else {"methods": methods.to_dict()["methods"]}
+        print(json_text({**found.to_dict(), **more}))
+        return
+    title = f"{found.environment}, {len(found.seeds)} fresh episodes, the same for all"
+    table = Table("policy", "nodes", "mean return", "± error", title=escape(title), title_justify="left")
+    for label, nodes, mean, error in zip(found.labels, found.nodes, found.means, found.errors, strict=True):
+        table.add_row(escape(label), str(nodes), f"{mean:.2f}", f"{error:.2g}")
+    differences = [
+        f"{pair['first']} - {pair['second']}: {pair['difference']:+.2f} [{_interval(pair['interval'])}]"
+        for pair in found.pairs
+    ]
+    print_lines([table, *differences])
+    if methods is not None:
+        _show_comparison(found.environment, methods)
+    if csv is not None:
+        print(f"table: {csv}")
+
+
 def _show_comparison(title: str, found: Comparison) -> None:
     from rich.markup import escape
     from rich.table import Table
@@ -159,7 +231,8 @@ def _show_comparison(title: str, found: Comparison) -> None:
     for pair in found.improvements:
         ends = "" if pair["interval"] is None else f" [{_interval(pair['interval'])}]"
         lines.append(f"P({pair['first']} > {pair['second']}) = {pair['probability']:.3f}{ends}")
-    print_lines([*lines, f"best rewards after {found.calls} objective calls"])
+    after = "mean returns" if found.calls is None else f"best rewards after {found.calls} objective calls"
+    print_lines([*lines, after])
 
 
 def _interval(ends: tuple[float, float] | None) -> str:

@@ -20,14 +20,15 @@ class Comparison:
     """Methods on one task.
 
     Attributes:
-        calls: objective calls at which they are compared: as many as every run has made.
+        calls: objective calls at which they are compared: as many as every run has made; None where scores are of
+            what runs have found at their ends.
         labels, scores: of the methods; the best reward of each of their runs after that many calls.
         summaries: of the scores.
         improvements: for every pair "first" and "second" the "probability" that a run of the first method beats
             one of the second, with its bootstrap "interval".
     """
 
-    calls: int
+    calls: int | None
     labels: tuple[str, ...]
     scores: tuple[tuple[float, ...], ...]
     summaries: tuple[Summary, ...]
@@ -82,9 +83,15 @@ def compare(groups: Sequence[Group], at: int | None = None) -> Comparison:
                 f"compare at a number from {first:.0f} to {last:.0f}"
             )
         scores.append(tuple(found.tolist()))
-    labels = tuple(group.label for group, _ in kept)
+    return of_scores(tuple(group.label for group, _ in kept), tuple(scores), calls)
+
+
+def of_scores(
+    labels: tuple[str, ...], scores: tuple[tuple[float, ...], ...], calls: int | None = None
+) -> Comparison:
+    """Compare methods by the scores of their runs."""
     pairs = []
     for (first, one), (second, other) in permutations(zip(labels, scores, strict=True), 2):
         chance, interval = probability_of_improvement(one, other), improvement_interval(one, other)
         pairs.append({"first": first, "second": second, "probability": chance, "interval": interval})
-    return Comparison(calls, labels, tuple(scores), tuple(Summary.of(s) for s in scores), tuple(pairs))
+    return Comparison(calls, labels, scores, tuple(Summary.of(s) for s in scores), tuple(pairs))

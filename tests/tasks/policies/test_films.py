@@ -31,7 +31,7 @@ def test_a_policy_without_an_environment_must_be_told_one() -> None:
 
 
 def test_a_policy_of_another_environment_is_refused() -> None:
-    with pytest.raises(DeclarationError, match="feature 3"):
+    with pytest.raises(DeclarationError, match="the policy is for CartPole-v1, not for MountainCar-v0"):
         play(BALANCE, "MountainCar-v0")
 
 

@@ -71,7 +71,9 @@ def test_a_loop_over_a_vector_of_environments_has_the_returns_of_evaluate() -> N
     seen = [env.reset(seed=seed)[0] for env, seed in zip(envs, seeds, strict=True)]
     totals, over, states = np.zeros(3), np.zeros(3, bool), None
     while not over.all():
-        actions, states = BALANCE.predict(np.array(seen), states, episode_start=np.zeros(3), deterministic=True)
+        actions, states = BALANCE.predict(
+            np.array(seen), states, episode_start=np.zeros(3), deterministic=True
+        )
         for place, env in enumerate(envs):
             if not over[place]:
                 seen[place], reward, ended, cut, _ = env.step(actions[place])
@@ -89,7 +91,7 @@ def test_arguments_change_the_environment_that_a_policy_is_for() -> None:
         Environment("CartPole-v1", (("sutton_barto_reward", True),)), CARTPOLE
     ).evaluate(seeds=range(4), arguments={"sutton_barto_reward": False})
     assert narrow.tolist() == plain.tolist()
-    with pytest.raises(DeclarationError, match="Gymnasium cannot make CartPole-v1.*gravitas"):
+    with pytest.raises(DeclarationError, match=r"Gymnasium cannot make CartPole-v1.*gravitas"):
         BALANCE.evaluate(seeds=[1], arguments={"gravitas": 1})
     with pytest.raises(DeclarationError, match="arguments are for ids"):
         BALANCE.evaluate(lambda: gymnasium.make("CartPole-v1"), [1], arguments={"gravitas": 1})

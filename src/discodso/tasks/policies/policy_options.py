@@ -51,13 +51,13 @@ def _ranges(words: list[str]) -> dict[str, tuple[float, float]]:
     return found
 
 
-def _seeds(words: list[str]) -> tuple[int, ...] | None:
+def read_seeds(words: list[str], option: str = "--test-seeds") -> tuple[int, ...] | None:
     """FIRST-LAST, and single ones with commas between; None for none."""
     found: list[int] = []
     for part in ",".join(words).split(",") if words else []:
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise DeclarationError(f"--test-seeds must be FIRST-LAST or SEED,SEED,..., got {part!r}")
+            raise DeclarationError(f"{option} must be FIRST-LAST or SEED,SEED,..., got {part!r}")
         found += range(int(first), int(last or first) + 1)
     return tuple(found) or None
 
@@ -173,7 +173,7 @@ class PolicyOptions:
         None,
         "For the final score, 0 to 999 by default; not those from 2^29 on, which search and choice use. On the "
         "command line 0-999 or 3,5,8, may be given again.",
-        read=_seeds,
+        read=read_seeds,
     )
 
     def __post_init__(self) -> None:
