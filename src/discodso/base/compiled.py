@@ -80,7 +80,7 @@ def _set_apart(made: Any, kinds: tuple[Any, ...]) -> str:
         return call(context, *arguments)
 
     context = code.target_context
-    context.remove_call_of(code.entry_point)
+    context.remove_user_function(code.entry_point)
     context._defns[code.entry_point].append(emit, call.signature)
     return name
 
