@@ -173,7 +173,7 @@ class SumOptions:
         check_options(self)
 
 
-def prepare_sum(settings, given, stack):
+def prepare_sum(settings, given, stack, clock):
     space = Space([Token("v", range=(0, 1))], FixedSequence(2))
     return prepared(settings, Task(space, lambda design: -abs(sum(design.values) - settings.task.goal)))
 

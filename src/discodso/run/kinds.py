@@ -98,8 +98,8 @@ class Kind:
         prepare: from the settings of a run, and what was handed over in Python, to what its search needs; what
             must be closed afterwards goes on the stack. The clock of the run has begun.
         whole: options with paths from the root, so that a run can be gone on with from anywhere.
-        begin: what comes before a run that is new: from its settings, and what shows a line of progress, to
-            settings with the designs that it begins with, and `begun`, by which a run that goes on knows of them.
+        begin: what comes before a run that is new: from its settings to some with the designs that it begins
+            with, and with `begun`, by which a run that goes on knows of them. The clock of the run has begun.
         title: the task for people, from the table [task] and from what `read` gives.
         told: whether the options say all of a run but what was handed over in Python, which `resume` needs again.
         template: of a settings file, for `discodso init`; files that belong to it are in `files`.
@@ -119,7 +119,7 @@ class Kind:
     prepare: Callable[[Any, Any, ExitStack, Clock], Prepared]
     title: Callable[[Mapping[str, Any], Any], str]
     whole: Callable[[Any], Any] = lambda options: options
-    begin: Callable[[Any, Callable[[str], None]], Any] = lambda settings, note: settings
+    begin: Callable[[Any, Clock], Any] = lambda settings, clock: settings
     told: bool = False
     template: str = ""
     files: Mapping[str, str] = field(default_factory=dict)

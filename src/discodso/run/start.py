@@ -158,7 +158,7 @@ def start(
     clock = clock or Clock(settings.plan.time_limit, partial(callbacks, "note"))
     if out is not None and not resume:
         require_unused(Path(out))
-    settings = kind.begin(settings, clock.say)
+    settings = kind.begin(settings, clock)
     with ExitStack() as stack:
         prepared = kind.prepare(settings, settings.given, stack, clock)
         callbacks.add(prepared.callback)

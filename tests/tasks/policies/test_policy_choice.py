@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from environments import Walk, registered
@@ -11,10 +14,10 @@ from environments import Walk, registered
 from discodso import TreePolicy, resume, search_policy
 from discodso.base.arrays import Floats, Ints
 from discodso.report.folders import read_run
-from discodso.tasks.policies.episodes import open_runner
+from discodso.tasks.policies.episodes import open_runner, paired_returns
 from discodso.tasks.policies.leaves import Leaf
 from discodso.tasks.policies.making import as_environment
-from discodso.tasks.policies.policy_choice import _affordable, _round, trim
+from discodso.tasks.policies.policy_choice import _affordable, _round, meet, trim
 from discodso.tasks.policies.tree import Forest
 
 
@@ -160,3 +163,75 @@ def test_the_test_is_the_last_thing_that_a_search_does(tmp_path, monkeypatch) ->
     assert TreePolicy.load(tmp_path / "run" / "policy.json") == found.policy
     assert read_run(tmp_path / "run").status == "ended"
     assert read_run(tmp_path / "run").ending["summary"]["test_mean"] == found.test_mean
+
+
+class Gusts(gymnasium.Env[Any, Any]):
+    """One step; in three episodes of a hundred there is a gust, and whoever does not steer then loses 1000.
+
+    All returns are noisy besides, so that few episodes tell nothing of the gusts.
+    """
+
+    observation_space = gymnasium.spaces.Box(-3.0, 3.0, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        """A state that says whether there is a gust."""
+        super().reset(seed=seed)
+        self.gust = bool(self.np_random.random() < 0.03)
+        return np.array([float(self.gust), self.np_random.normal()], np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        """The end."""
+        reward = self.np_random.normal(0, 100) - 1000 * (self.gust and action == 0) - action
+        return np.zeros(2, np.float32), float(reward), True, False, {}
+
+
+gymnasium.register("Gusts-v0", entry_point=f"{__name__}:Gusts", max_episode_steps=5)
+STEERING = TreePolicy.from_dict(
+    {"feature": 0, "threshold": 0.5, "left": {"action": 0}, "right": {"action": 1}}
+)
+
+
+def test_a_tree_that_minds_rare_states_is_left_whole() -> None:
+    """Twenty episodes have no gust, so that the one decision seems to earn nothing; a thousand fresh ones know."""
+    seeds = np.arange(100)
+    with open_runner(as_environment("Gusts-v0")) as runner:
+        calm = TreePolicy.from_dict({"action": 0})
+        both = paired_returns([STEERING, calm], runner, seeds)
+        quiet = seeds[both[0] == both[1]]
+        trimmed, _ = trim(STEERING, runner, quiet[:20], quiet[20:40], quiet[:0])
+        assert trimmed == calm
+        met = meet(STEERING, trimmed, runner, np.arange(2**29, 2**29 + 1000))
+    assert not met.holds
+    assert met.policy == STEERING
+    assert met.other == calm
+    assert met.fall == pytest.approx(29, abs=12)
+    assert met.fall > 2 * met.error
+    assert "from 3 to 1 nodes" in met.sentence
+    assert met.sentence.endswith("so it was left whole")
+    assert met.to_dict()["chosen"] is False
+
+
+def test_a_small_loss_is_taken_if_it_is_certain_to_be_small() -> None:
+    """Steering costs 1 where returns spread by 100: without the decision it is certain that little is lost."""
+    always = TreePolicy.from_dict({"action": 1})
+    with open_runner(as_environment("Gusts-v0")) as runner:
+        met = meet(STEERING, always, runner, np.arange(2**29, 2**29 + 400))
+        few = meet(TreePolicy.from_dict({"action": 0}), STEERING, runner, np.arange(2**29, 2**29 + 3))
+    assert met.fall == pytest.approx(0.97, abs=0.02)
+    assert met.holds
+    assert met.policy == always
+    assert met.allowed == pytest.approx(10, rel=0.2)
+    assert few.episodes == 3
+
+
+def test_both_trees_are_kept_and_told(tmp_path: Path) -> None:
+    found = search_policy("CartPole-v1", budget=600, episodes=20, seed=3, out=tmp_path / "run")
+    trimming, summary = found.trimming, json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert trimming is not None
+    assert trimming.whole == found.finalists[0].policy
+    assert found.policy == trimming.policy
+    assert summary["trimming"] == trimming.to_dict()
+    other = "untrimmed.json" if trimming.holds else "trimmed.json"
+    assert TreePolicy.load(tmp_path / "run" / other) == trimming.other
+    assert trimming.episodes == 1000

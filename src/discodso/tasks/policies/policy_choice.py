@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,9 @@ _FEW = 8  # episodes for a tree, below which rather fewer trees are compared
 _AFTER = 0.25  # of the time limit, for all that comes after the search, at most
 _WRITING = 0.6  # seconds for pictures and files
 _LEAST = 2  # episodes of a test
+_ALLOWED = 0.1  # of the spread of returns, by which a trimmed tree may be worse
+_CERTAIN = 1.645  # standard errors: the upper end of a 95 % interval to one side
+_MEETING = 1000  # fresh episodes of both trees, at least
 _TESTING, _CHOOSING = (
     0.35,
     0.6,
@@ -77,6 +80,60 @@ class Phase:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Trimming:
+    """A tree before and after it was trimmed, over the same fresh episodes.
+
+    Attributes:
+        whole, trimmed: the trees.
+        fall: by how much the mean return of the trimmed one is lower.
+        error: the standard error of that.
+        spread: the standard deviation of the returns of the whole tree.
+        episodes: of each.
+    """
+
+    whole: TreePolicy
+    trimmed: TreePolicy
+    fall: float
+    error: float
+    spread: float
+    episodes: int
+
+    @property
+    def allowed(self) -> float:
+        """How large the fall may be: a tenth of the spread of returns."""
+        return _ALLOWED * self.spread
+
+    @property
+    def holds(self) -> bool:
+        """Whether the fall is at most that, with a certainty of 95 %."""
+        return self.fall + _CERTAIN * self.error <= self.allowed
+
+    @property
+    def policy(self) -> TreePolicy:
+        """The trimmed tree if it holds, else the whole one."""
+        return self.trimmed if self.holds else self.whole
+
+    @property
+    def other(self) -> TreePolicy:
+        """The tree that was not taken."""
+        return self.whole if self.holds else self.trimmed
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        sizes = f"from {len(self.whole)} to {len(self.trimmed)} nodes"
+        fall = f"the mean falls by {self.fall:.2f} ± {self.error:.2f} over {self.episodes} fresh episodes"
+        end = "so it was trimmed" if self.holds else "so it was left whole"
+        return f"trimmed {sizes} {fall}, where {self.allowed:.2f} is allowed with 95 % certainty: {end}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        nodes = {"nodes_before": len(self.whole), "nodes_after": len(self.trimmed)}
+        figures = {name: getattr(self, name) for name in ("fall", "error", "allowed", "episodes")}
+        return {**nodes, **{name: _finite(value) for name, value in figures.items()}, "chosen": self.holds}
+
+
 @dataclass(frozen=True, repr=False)
 class PolicySearch:
     """What `search_policy` found.
@@ -94,6 +151,9 @@ class PolicySearch:
         space: of the trees that were searched.
         phases: what each part of the run took, in episodes and seconds.
         notes: what was odd, such as a test that was cut short.
+        begun: what the search began with, and what that took, such as episodes of a teacher; empty for nothing.
+        trimming: the winner and what trimming made of it, and which of them is the policy; None if it was not
+            trimmed, or nothing could be cut.
     """
 
     policy: TreePolicy
@@ -107,6 +167,8 @@ class PolicySearch:
     test_failures: tuple[tuple[int, str], ...] = ()
     phases: tuple[Phase, ...] = ()
     notes: tuple[str, ...] = ()
+    begun: Mapping[str, Any] = field(default_factory=dict)
+    trimming: Trimming | None = None
 
     @property
     def calls(self) -> int:
@@ -164,6 +226,8 @@ class PolicySearch:
             "seconds": self.seconds,
             "phases": [asdict(phase) for phase in self.phases],
             "notes": list(self.notes),
+            "begun": dict(self.begun),
+            "trimming": None if self.trimming is None else self.trimming.to_dict(),
             "stop": self.search.stop.name.lower(),
             "seed": self.search.seed,
             "interface": self.interface.to_dict(),
@@ -242,6 +306,7 @@ def choose_and_test(
     phases: Sequence[Phase] = (),
     notes: Sequence[str] = (),
     write: Callable[[PolicySearch], None] = lambda found: None,
+    begun: Mapping[str, Any] | None = None,
 ) -> PolicySearch:
     """What came of a search: the best of its best designs, trimmed if asked for, and how well it does.
 
@@ -254,6 +319,7 @@ def choose_and_test(
         clock: of the run.
         phases, notes: of the run until now.
         write: is told what is found before the test, and again with it.
+        begun: what the search began with.
     """
     interface = objective.interface
     if result.best is None:
@@ -264,12 +330,13 @@ def choose_and_test(
     course = _Course(runner, clock or Clock(), phases, len(test_seeds))
     rounds = _seeds(_round(objective.episodes, result.cost or 0.0), seed)
     finalists, spent = _validate(objective, result.top, rounds[:3], course)
-    winner = finalists[0].policy
+    winner, trimming = finalists[0].policy, None
     if trimmed:
-        winner, more = _trimmed(winner, course, rounds[3:])
+        winner, trimming, more = _trimmed(winner, course, rounds[3:])
         spent += more
     own = finalists, interface, result, spent, objective.space
-    found = PolicySearch(winner, np.empty(0), (), *own, (), tuple(course.phases), (*notes, *course.notes))
+    told = tuple(course.phases), (*notes, *course.notes), dict(begun or {}), trimming
+    found = PolicySearch(winner, np.empty(0), (), *own, (), *told)
     write(found)
     end = course.begin("test", f"{len(test_seeds)} unseen seeds")
     returns, reasons_by_seed = _tested(winner, runner, test_seeds, course)
@@ -287,27 +354,42 @@ def choose_and_test(
     return found
 
 
-def _trimmed(winner: TreePolicy, course: _Course, rounds: Sequence[Ints]) -> tuple[TreePolicy, int]:
-    """The winner without what earns nothing, and the episodes that took."""
+def _trimmed(
+    winner: TreePolicy, course: _Course, rounds: Sequence[Ints]
+) -> tuple[TreePolicy, Trimming | None, int]:
+    """The winner without what earns nothing, if that holds on fresh episodes, and the episodes that took."""
     before = course.runner.episodes
-    few, many, more = rounds
+    few, many, more, meeting = rounds
     # About three cuts, and for each all ways to cut, and four of them with many episodes.
     ways = len(winner)
-    wanted = len(many) + 3 * ((1 + ways) * len(few) + 4 * len(many))
+    wanted = len(many) + 3 * ((1 + ways) * len(few) + 4 * len(many)) + 2 * len(meeting)
     share = course.for_trimming() / max(wanted * course.runner.pace, 1e-9)
     if share < 1:
-        few, many = (seeds[: int(share * len(seeds))] for seeds in (few, many))
+        few, many, meeting = (seeds[: int(share * len(seeds))] for seeds in (few, many, meeting))
         if len(few) < _FEW:
             course.note("the time limit left none for trimming: the tree is as it was chosen")
-            return winner, 0
+            return winner, None, 0
         course.note(f"the time limit made the trimming coarser: by {len(few)} and {len(many)} episodes")
     end = course.begin("trimming", f"a tree of {len(winner)} nodes")
+    winner, trimming = winner.pruned(), None
     try:
-        winner, _ = trim(winner, Hurried(course.runner, course.for_trimming), few, many, more)
+        hurried = Hurried(course.runner, course.for_trimming)
+        trimmed, _ = trim(winner, hurried, few, many, more)
+        if trimmed != winner:
+            trimming = meet(winner, trimmed, hurried, meeting)
+            winner = trimming.policy
     except OutOfTimeError:
         course.note("the time limit ended the trimming: the tree is as it was chosen")
     end()
-    return winner, course.runner.episodes - before
+    return winner, trimming, course.runner.episodes - before
+
+
+def meet(whole: TreePolicy, trimmed: TreePolicy, runner: Runner, seeds: Ints) -> Trimming:
+    """Both trees over the same fresh episodes, at least two."""
+    before, after = paired_returns([whole, trimmed], runner, seeds)
+    fall, count = before - after, len(seeds)
+    error = float(fall.std(ddof=1)) / math.sqrt(count)
+    return Trimming(whole, trimmed, float(fall.mean()), error, float(before.std(ddof=1)), count)
 
 
 def _tested(
@@ -331,8 +413,8 @@ def _round(episodes: int, spent: float) -> int:
 
 
 def _seeds(episodes: int, seed: int) -> list[Ints]:
-    """Of the three rounds of the choice, then of those of trimming."""
-    counts = np.array(2 * _ROUNDS) * episodes
+    """Of the three rounds of the choice, then of those of trimming, and where the trimmed tree meets the whole."""
+    counts = np.array([*(part * episodes for part in 2 * _ROUNDS), max(_MEETING, _ROUNDS[1] * episodes)])
     return np.split(np.array(validation_seeds(seed, int(counts.sum())), np.int64), np.cumsum(counts)[:-1])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -30,6 +30,7 @@ from discodso.run.settings import RunSettings
 from discodso.run.start import start
 from discodso.space.design import Design
 from discodso.space.space import Space
+from discodso.tasks.policies.distillation import distilled, pruning_seeds
 from discodso.tasks.policies.environments import PROBE_STEPS, Interface
 from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.highest import highest_return
@@ -40,6 +41,7 @@ from discodso.tasks.policies.policy_options import BUDGET, PolicyOptions
 from discodso.tasks.policies.racing import Racing
 from discodso.tasks.policies.simulators import simulator_for
 from discodso.tasks.policies.starts import designs_from
+from discodso.tasks.policies.teachers import as_teacher
 from discodso.tasks.policies.timed import TimedRunner
 from discodso.tasks.policies.tree_policy import POLICY, TreePolicy
 from discodso.tasks.policies.tree_space import search_seeds, space_for, tree_task
@@ -121,14 +123,12 @@ def search_policy(
     )
     settings = RunSettings(task, plan, method, preset, given=None if given.factory is None else given)
     clock = Clock(plan.time_limit, partial(Callbacks(callback), "note"))
-    settings = begun(settings, clock.say, first, teacher)
+    settings = begun(settings, clock, first, teacher)
     found: PolicySearch = start(settings, out=out, callback=callback, clock=clock).found
     return found
 
 
-def begun(
-    settings: RunSettings, note: Callable[[str], None], start_from: Any = (), teacher: Any = None
-) -> Any:
+def begun(settings: RunSettings, clock: Clock, start_from: Any = (), teacher: Any = None) -> RunSettings:
     """The settings with the trees that a search begins with; what was handed over in Python goes before options.
 
     A run that goes on has them already.
@@ -139,10 +139,18 @@ def begun(
         return settings
     interface, space = space_for(task, settings.preset, settings.plan.seed, settings.given)
     names, first = designs_from(start_from, interface, space)
-    record: dict[str, Any] = {"start_from": names, "designs": len(first)}
-    designs = dict.fromkeys((*settings.initial_designs, *first))
-    task = replace(task, start_from=tuple(names))
-    return replace(settings, task=task, initial_designs=tuple(designs), begun=record)
+    record: dict[str, Any] = {"start_from": names}
+    if teacher is not None:
+        known, seeds = as_teacher(teacher, interface), pruning_seeds(settings.plan.seed)
+        with open_runner(interface.environment, task.workers, seeds) as runner:
+            found = distilled(known, interface, space, task, runner, settings.plan, clock)
+        first, record = [*first, *found.designs], {**record, **found.record}
+        task = replace(task, teacher=known.name)
+    designs = tuple(dict.fromkeys((*settings.initial_designs, *first)))
+    record["designs"] = len(designs)
+    return replace(
+        settings, task=replace(task, start_from=tuple(names)), initial_designs=designs, begun=record
+    )
 
 
 def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepared:
@@ -208,7 +216,7 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
         parts.append(Phase("search", int(result.cost or 0) - visited[0], spent))
         write = partial(_write, folder=folder, clock=clock, runner=runner)
         after = tests, plan.seed, trimmed, clock, parts, _oddities(result), write
-        return choose_and_test(objective, result, *after)
+        return choose_and_test(objective, result, *after, settings.begun)
 
     focus = None
     if any(interface.hints):
@@ -287,6 +295,8 @@ def _write(found: PolicySearch, folder: Path | None, clock: Clock, runner: Timed
     if folder is None:
         return
     found.policy.save(folder / POLICY)
+    if found.trimming is not None:
+        found.trimming.other.save(folder / ("untrimmed.json" if found.trimming.holds else "trimmed.json"))
     environment, seeds = found.interface.environment, found.test_seeds
     shares, score = None, "not tested yet"
     if found.is_tested:
@@ -341,8 +351,6 @@ def _introduction(interface: Interface) -> list[Any]:
 def _lines(outcome: Outcome, width: int) -> list[Any]:
     found: PolicySearch = outcome.found
     best = found.finalists[0]
-    cut = len(best.policy) - len(found.policy)
-    trimmed = f"; {cut} of its {len(best.policy)} nodes earned nothing and were cut out" if cut else ""
     failed = f", {found.search.failure_count} failed" if found.search.failure_count else ""
     spent = "; ".join(f"{own.name} {own.episodes} in {own.seconds:.1f} s" for own in found.phases)
     return [
@@ -350,12 +358,23 @@ def _lines(outcome: Outcome, width: int) -> list[Any]:
         f"test mean {found.test_mean:.2f}, standard error {found.test_error:.2f}, over {len(found.test_seeds)} "
         f"seeds that the search never saw; {len(found.policy)} nodes",
         f"chosen from {len(found.finalists)} finalists by {best.mean:.2f} on {best.episodes} fresh episodes each "
-        f"(in the search it had {best.search_reward:.2f}){trimmed}",
+        f"(in the search it had {best.search_reward:.2f})",
+        *([found.trimming.sentence] if found.trimming else []),
+        *_beginning(found.begun),
         *found.notes,
         f"{found.calls} objective calls{failed}, {found.episodes} episodes and {found.validation_episodes} "
         f"for the choice, {found.seconds:.1f} s: {found.search.sentence}",
         f"episodes and seconds: {spent}",
     ]
+
+
+def _beginning(begun: Mapping[str, Any]) -> list[str]:
+    """What the search began with, and what that took."""
+    if not begun:
+        return []
+    sources = [*begun.get("start_from", ()), *([f"teacher {begun['teacher']}"] if "teacher" in begun else [])]
+    taken = f"; {begun['episodes']} episodes before the search" if begun.get("episodes") else ""
+    return [f"began with {begun.get('designs', 0)} trees from {', '.join(map(str, sources))}{taken}"]
 
 
 def _data(outcome: Outcome) -> dict[str, Any]:

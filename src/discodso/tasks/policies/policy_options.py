@@ -165,8 +165,9 @@ class PolicyOptions:
     )
     trim: bool | None = option(
         None,
-        "Cut out decisions of the winner that earn nothing, at the end. By default as the preset has it: not for "
-        "the paper's.",
+        "At the end, cut decisions of the winner that earn nothing. The smaller tree is taken if over fresh "
+        "episodes it is not worse by more than a tenth of the spread of returns, with 95 % certainty. By default "
+        "as the preset has it: not for the paper's.",
     )
     workers: int = option(1, "Processes, or threads where the environment is compiled.", least=1)
     test_seeds: tuple[int, ...] | None = option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -148,13 +148,18 @@ def check_tree(tree: DecisionTree, interface: Interface) -> None:
         raise DeclarationError(f"has action {strange[0]}, but {here} has {min(choices)} to {max(choices)}")
 
 
+def placed_in(tree: DecisionTree, space: TreeSpace, interface: Interface) -> DecisionTree:
+    """The nearest tree of any size whose thresholds have room; see `design_of`."""
+    exact = DecisionTree(_turned(tree.nodes), numbers=interface.numbers).pruned()
+    return replace(exact, nodes=_Room(space, interface).placed(exact.nodes, {})).pruned()
+
+
 def design_of(tree: DecisionTree, space: TreeSpace, interface: Interface) -> Design:
     """The nearest design to a tree: thresholds move into their ranges, and apart from those above them.
 
     What cannot matter is cut out first, and so are decisions that have no room between those above them.
     """
-    exact = DecisionTree(_turned(tree.nodes), numbers=interface.numbers).pruned()
-    placed = DecisionTree(_Room(space, interface).placed(exact.nodes, {}), numbers=interface.numbers).pruned()
+    placed = placed_in(tree, space, interface)
     assert isinstance(space.shape, Tree)
     least, most = space.shape.min_length, space.shape.max_length
     if len(placed) < least:
