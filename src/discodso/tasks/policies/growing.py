@@ -51,7 +51,7 @@ class Grower:
 
     def grow(self, x: Floats, actions: Floats, leaves: int) -> Iterator[Nodes]:
         """Trees with 1, 2, ... leaves, for observations x float[n, F]; ends where no split gains anything."""
-        parts = _Parts(self, x, self.targets(actions))
+        parts = _Growing(self, x, self.targets(actions))
         yield parts.nodes()
         while len(parts.rows) < leaves and parts.split():
             yield parts.nodes()
@@ -65,7 +65,7 @@ class _Cut:
     right: Ints
 
 
-class _Parts:
+class _Growing:
     """A growing tree: its leaves by their paths, with their rows and the best way to split each."""
 
     def __init__(self, grower: Grower, x: Floats, targets: Floats) -> None:
