@@ -26,6 +26,7 @@ from discodso.tasks.policies.making import (
     step_limit,
 )
 from discodso.tasks.policies.observations import flat
+from discodso.tasks.policies.scoring import Scoring
 from discodso.tasks.policies.simulators import simulator_for
 from discodso.tasks.policies.timed import Runner, TimedRunner
 from discodso.tasks.policies.tree import DecisionTree, Forest, action_of
@@ -33,13 +34,16 @@ from discodso.tasks.policies.workers import Stage, WorkerPool
 
 
 @contextmanager
-def open_runner(environment: Environment, workers: int = 1, pool: range = range(0)) -> Iterator[TimedRunner]:
+def open_runner(
+    environment: Environment, workers: int = 1, pool: range = range(0), scoring: Scoring | None = None
+) -> Iterator[TimedRunner]:
     """A runner with worker processes, which are ended on leaving, or threads where there is a compiled simulator.
 
-    `pool` has consecutive seeds that will be used over and over.
+    `pool` has consecutive seeds that will be used over and over. With `scoring` returns are scores, which no
+    compiled simulator knows.
     """
     require_integer("workers", workers, 1)
-    simulator = simulator_for(environment)
+    simulator = simulator_for(environment) if scoring is None else None
     if simulator is not None:
         started = simulator.starts(pool) if len(pool) else None
         yield TimedRunner(replace(simulator, pool=started, threads=workers), workers)
@@ -48,10 +52,10 @@ def open_runner(environment: Environment, workers: int = 1, pool: range = range(
         check_fits(env, environment)
         limit = step_limit(env)
     if multiprocessing.current_process().daemon:
-        with closing(Stage(environment, limit)) as stage:
+        with closing(Stage(environment, limit, scoring)) as stage:
             yield TimedRunner(stage)
     else:
-        with WorkerPool(environment, workers, limit) as running:
+        with WorkerPool(environment, workers, limit, scoring) as running:
             yield TimedRunner(running, workers)
 
 

@@ -21,6 +21,7 @@ from discodso.tasks.policies.environments import check_fits
 from discodso.tasks.policies.leaves import ActionNumbers, Leaf
 from discodso.tasks.policies.making import Environment, make, plain_spec
 from discodso.tasks.policies.observations import flat
+from discodso.tasks.policies.scoring import Scoring
 from discodso.tasks.policies.splits import Split
 from discodso.tasks.policies.tree import action_of
 
@@ -36,25 +37,34 @@ _CHECKED_TREES = (
 
 
 def plain_episode(
-    env: Any, tree: Columns, seed: int, max_steps: int, numbers: ActionNumbers | None = None
+    env: Any,
+    tree: Columns,
+    seed: int,
+    max_steps: int,
+    numbers: ActionNumbers | None = None,
+    scoring: Scoring | None = None,
 ) -> float:
-    """The return of one episode through `env.step`; ValueError for observations or rewards that are no numbers."""
+    """The return of one episode through `env.step`, or its score; ValueError for observations or rewards that are
+    no numbers."""
     observation, _ = env.reset(seed=seed)
-    total = 0.0
+    total, rewards, infos = 0.0, list[float](), list[Any]()
     for _ in range(max_steps):
         x = flat(observation)
         if math.isnan(sum(x)) and any(math.isnan(number) for number in x):
             raise ValueError(f"the environment gave an observation with NaN, seed {seed}")
-        observation, reward, terminated, truncated, _ = env.step(action_of(tree, numbers, x))
+        observation, reward, terminated, truncated, info = env.step(action_of(tree, numbers, x))
         try:
             total += float(reward)
         except (TypeError, ValueError):
             raise ValueError(f"the environment gave a reward that is no number, {reward!r:.60}") from None
+        if scoring is not None:
+            rewards.append(float(reward))
+            infos.append(info)
         if terminated or truncated:
             break
     if not math.isfinite(total):
         raise ValueError(f"the rewards of an episode add up to {total}, seed {seed}")
-    return total
+    return total if scoring is None else scoring.of(rewards, infos)
 
 
 def lander_episode(env: Any, tree: Columns, seed: int, max_steps: int) -> float:
@@ -111,15 +121,17 @@ def lander_episode(env: Any, tree: Columns, seed: int, max_steps: int) -> float:
     return float(total)
 
 
-def opened(environment: Environment) -> tuple[Any, EpisodeFunction]:
+def opened(environment: Environment, scoring: Scoring | None = None) -> tuple[Any, EpisodeFunction]:
     """An environment, and what runs an episode in it."""
     plain = environment.id == "LunarLander-v3" and plain_spec(environment, _ENTRY) is not None
-    quick = plain and _is_exact()
+    quick = plain and scoring is None and _is_exact()
     env = make(environment)
     if quick:
         return env.unwrapped, lander_episode
     numbers = check_fits(env, environment).numbers
-    return env, partial(plain_episode, numbers=numbers) if numbers else plain_episode
+    return env, partial(
+        plain_episode, numbers=numbers, scoring=scoring
+    ) if numbers or scoring else plain_episode
 
 
 @lru_cache(maxsize=1)

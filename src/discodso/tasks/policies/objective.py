@@ -17,6 +17,7 @@ from discodso.base.arrays import Bools, Floats, Ints
 from discodso.run.evaluation import Measured
 from discodso.space.design import Design, DesignBatch
 from discodso.tasks.policies.environments import Interface
+from discodso.tasks.policies.limits import features_of
 from discodso.tasks.policies.racing import Racing, means_and_errors, rounds
 from discodso.tasks.policies.timed import Left, Runner, always, timed
 from discodso.tasks.policies.tree import Forest
@@ -36,11 +37,12 @@ class TreeObjective:
     racing: Racing | None  # None for N episodes for every design, as in the paper
     common: bool = False  # all designs of a run meet the same N episodes, rather than fresh ones each time
     left: Left = always  # seconds for the search
+    prices: tuple[float, ...] = ()  # of features; () for none
 
     def __call__(self, designs: DesignBatch, call_seeds: NDArray[np.uint64]) -> Measured:
         """Rewards, the number of episodes, and what failed; of the first designs only if the time is out."""
         forest = self.forest(designs)
-        count = len(designs)
+        count, charges = len(designs), self.charges(forest)
         returns, done, cut = np.full((count, self.episodes), np.nan), np.zeros(count, np.int64), False
         alive, reasons, spent = np.arange(count), dict[int, str](), 0
         schedule = [self.episodes] if self.racing is None else rounds(self.episodes)
@@ -61,6 +63,7 @@ class TreeObjective:
                 alive = alive[: len(news) // (upto - before)]
             more = upto - before
             returns[alive, before:upto] = news[: len(alive) * more].reshape(len(alive), more)
+            returns[alive, before:upto] -= charges[alive, None]
             done[alive] = upto
             if cut:
                 break
@@ -90,6 +93,13 @@ class TreeObjective:
         positions = (first[:, None] + stride[:, None] * np.arange(before, upto)) & (len(self.seeds) - 1)
         chosen: Ints = (positions + self.seeds[0]).ravel()
         return chosen
+
+    def charges(self, forest: Forest) -> Floats:
+        """float[M], what each tree pays for the features that it looks at."""
+        if not any(self.prices):
+            return np.zeros(len(forest.offset) - 1)
+        paid: Floats = features_of(forest, len(self.prices)) @ np.array(self.prices)
+        return paid
 
     def forest(self, designs: DesignBatch) -> Forest:
         """The trees of a batch."""

@@ -61,7 +61,8 @@ _TESTING, _CHOOSING = (
 class Finalist:
     """A tree that went to validation: its reward in the search, then the mean of fresh episodes and its error.
 
-    Where there was no time for two episodes the mean is that of the search, and there is no error (NaN).
+    Where there was no time for two episodes the mean is that of the search, and there is no error (NaN). Where
+    features have prices the reward of the search is less what the tree pays, the `price`; the mean is not.
     """
 
     policy: TreePolicy
@@ -69,6 +70,12 @@ class Finalist:
     mean: float
     error: float
     episodes: int
+    price: float = 0.0
+
+    @property
+    def worth(self) -> float:
+        """The mean less the price."""
+        return self.mean - self.price
 
 
 @dataclass(frozen=True)
@@ -142,6 +149,8 @@ class PolicySearch:
         policy: the winner, chosen on fresh seeds from the best designs of the search, then pruned or trimmed.
         test_returns: float[n], its returns for `test_seeds`, which neither search nor choice have seen.
         test_seeds: those seeds; without any that failed, or that there was no time for.
+        test_scores: float[n], for the same seeds what the search was for, where that is a discounted return or a
+            score of one's own; empty else.
         test_failures: for each seed of the test that failed, what happened.
         finalists: of the choice, best first.
         interface: the environment, its features, ranges and actions.
@@ -169,6 +178,7 @@ class PolicySearch:
     notes: tuple[str, ...] = ()
     begun: Mapping[str, Any] = field(default_factory=dict)
     trimming: Trimming | None = None
+    test_scores: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
     def calls(self) -> int:
@@ -218,6 +228,7 @@ class PolicySearch:
             "test_seeds": [self.test_seeds[0], self.test_seeds[-1]] if tested else None,
             "test_count": len(self.test_seeds),
             "test_failures": [list(failure) for failure in self.test_failures],
+            **({"test_score": _finite(float(self.test_scores.mean()))} if len(self.test_scores) else {}),
             "nodes": len(self.policy),
             "calls": self.calls,
             "episodes": self.episodes,
@@ -307,6 +318,7 @@ def choose_and_test(
     notes: Sequence[str] = (),
     write: Callable[[PolicySearch], None] = lambda found: None,
     begun: Mapping[str, Any] | None = None,
+    plain: TimedRunner | None = None,
 ) -> PolicySearch:
     """What came of a search: the best of its best designs, trimmed if asked for, and how well it does.
 
@@ -320,6 +332,7 @@ def choose_and_test(
         phases, notes: of the run until now.
         write: is told what is found before the test, and again with it.
         begun: what the search began with.
+        plain: runs episodes for their returns, where the objective is for scores.
     """
     interface = objective.interface
     if result.best is None:
@@ -339,14 +352,19 @@ def choose_and_test(
     found = PolicySearch(winner, np.empty(0), (), *own, (), *told)
     write(found)
     end = course.begin("test", f"{len(test_seeds)} unseen seeds")
-    returns, reasons_by_seed = _tested(winner, runner, test_seeds, course)
+    returns, reasons_by_seed = _tested(winner, plain or runner, test_seeds, course)
+    good, scores = np.isfinite(returns), np.empty(0)
+    if plain is not None:
+        given = Forest.of([winner]), np.zeros(good.sum(), np.int64), np.array(test_seeds)[: len(good)][good]
+        scores, _ = runner.returns_within(*given, course.for_test, least=_LEAST)
+        scores = scores[np.isfinite(scores)]
     end()
-    good = np.isfinite(returns)
     found = replace(
         found,
         test_returns=returns[good],
         test_seeds=tuple(np.array(test_seeds[: len(returns)])[good].tolist()),
         test_failures=reasons_by_seed,
+        test_scores=scores,
         phases=tuple(course.phases),
         notes=(*notes, *course.notes),
     )
@@ -442,7 +460,11 @@ def _validate(
     for scored in top:
         rewards.setdefault(objective.policy(scored.design).pruned(), scored.reward)
     runner, (first, second, third), left = course.runner, rounds, course.for_choice
-    entries = [Finalist(policy, reward, reward, math.nan, 0) for policy, reward in rewards.items()]
+    prices = objective.charges(Forest.of(list(rewards))).tolist()
+    entries = [
+        Finalist(policy, reward, reward + price, math.nan, 0, price)
+        for (policy, reward), price in zip(rewards.items(), prices, strict=True)
+    ]
     pace, seconds = runner.pace, left()
     half = seconds / 2 if math.isfinite(seconds) else 0.0
     affordable = seconds / pace if pace > 0 and math.isfinite(seconds) else math.inf
@@ -465,7 +487,7 @@ def _validate(
         (finalists[row],) = _ranked([finalist], runner, third, left)
         if finalists[row].mean == finalist.mean:
             break
-    finalists.sort(key=lambda finalist: (-finalist.mean, len(finalist.policy)))
+    finalists.sort(key=lambda finalist: (-finalist.worth, len(finalist.policy)))
     end()
     return tuple(finalists), runner.episodes - before
 
@@ -491,7 +513,7 @@ def _ranked(finalists: Sequence[Finalist], runner: TimedRunner, seeds: Ints, lef
         for finalist, mean, error in zip(finalists, means, errors, strict=True)
     ]
     smallest: dict[bytes, Finalist] = {}
-    rows = sorted(range(len(measured)), key=lambda row: (-measured[row].mean, len(measured[row].policy)))
+    rows = sorted(range(len(measured)), key=lambda row: (-measured[row].worth, len(measured[row].policy)))
     for row in rows:
         alike = len(set(table[row].tolist())) == 1
         smallest.setdefault(row.to_bytes(4) if alike else table[row].tobytes(), measured[row])

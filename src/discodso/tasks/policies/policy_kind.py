@@ -34,11 +34,13 @@ from discodso.tasks.policies.distillation import distilled, pruning_seeds
 from discodso.tasks.policies.environments import PROBE_STEPS, Interface
 from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.highest import highest_return
+from discodso.tasks.policies.limits import prices_of
 from discodso.tasks.policies.making import as_environment
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.policy_choice import Phase, PolicySearch, choose_and_test, seconds_after
 from discodso.tasks.policies.policy_options import BUDGET, PolicyOptions
 from discodso.tasks.policies.racing import Racing
+from discodso.tasks.policies.scoring import name_of, scoring_of
 from discodso.tasks.policies.simulators import simulator_for
 from discodso.tasks.policies.starts import designs_from
 from discodso.tasks.policies.teachers import as_teacher
@@ -117,6 +119,9 @@ def search_policy(
     if own.get("test_seeds") is not None:
         tests = tuple(int(test) for test in own["test_seeds"])
         own["test_seeds"] = None if tests == tuple(TEST_SEEDS) else tests
+    if own.get("score") is not None:
+        own["score"] = name_of(own["score"])
+    own["feature_prices"] = {str(name): price for name, price in (own.get("feature_prices") or {}).items()}
     own["ranges"] = {str(name): tuple(ends) for name, ends in (own.get("ranges") or {}).items()}
     task = PolicyOptions(
         environment=given.id, arguments=dict(given.arguments), wrappers=given.wrappers, **own
@@ -188,7 +193,11 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
     if interface.probed.steps < PROBE_STEPS and math.isfinite(probing) and clock.seconds >= probing:
         options = replace(options, probe_steps=interface.probed.steps)
     tests = tuple(TEST_SEEDS if options.test_seeds is None else options.test_seeds)
-    runner = stack.enter_context(open_runner(interface.environment, options.workers, search_seeds(plan.seed)))
+    scoring = scoring_of(options.discount, options.score)
+    how = interface.environment, options.workers
+    runner = stack.enter_context(open_runner(*how, search_seeds(plan.seed), scoring))
+    plain = None if scoring is None else stack.enter_context(open_runner(*how))
+    prices = prices_of(options.feature_prices, interface.feature_names).tolist()
     trimmed = not paper if options.trim is None else options.trim
 
     def reserve() -> float:
@@ -199,9 +208,9 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
         return clock.left - reserve()
 
     task = tree_task(
-        interface, runner, space, options.episodes, race, plan.seed, options.common_episodes, left
+        interface, runner, space, options.episodes, race, plan.seed, options.common_episodes, left, prices
     )
-    highest = highest_return(interface)
+    highest = highest_return(interface) if scoring is None and not any(prices) else None
     if highest is not None:
         task = replace(task, settled=partial(_settled, highest))
     objective = task.batch_objective
@@ -216,7 +225,7 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
         parts.append(Phase("search", int(result.cost or 0) - visited[0], spent))
         write = partial(_write, folder=folder, clock=clock, runner=runner)
         after = tests, plan.seed, trimmed, clock, parts, _oddities(result), write
-        return choose_and_test(objective, result, *after, settings.begun)
+        return choose_and_test(objective, result, *after, settings.begun, plain)
 
     focus = None
     if any(interface.hints):
@@ -357,6 +366,11 @@ def _lines(outcome: Outcome, width: int) -> list[Any]:
         str(found.policy.export("text")),
         f"test mean {found.test_mean:.2f}, standard error {found.test_error:.2f}, over {len(found.test_seeds)} "
         f"seeds that the search never saw; {len(found.policy)} nodes",
+        *(
+            [f"test score {found.test_scores.mean():.2f}, over the same seeds"]
+            if len(found.test_scores)
+            else []
+        ),
         f"chosen from {len(found.finalists)} finalists by {best.mean:.2f} on {best.episodes} fresh episodes each "
         f"(in the search it had {best.search_reward:.2f})",
         *([found.trimming.sentence] if found.trimming else []),

@@ -51,6 +51,20 @@ def _ranges(words: list[str]) -> dict[str, tuple[float, float]]:
     return found
 
 
+def _prices(words: list[str]) -> dict[str, float]:
+    """FEATURE=PRICE."""
+    found = {}
+    for text in words:
+        name, equals, price = text.rpartition("=")
+        try:
+            found[name] = float(price)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise DeclarationError(f"--feature-price must be FEATURE=PRICE, got {text!r}")
+    return found
+
+
 def read_seeds(words: list[str], option: str = "--test-seeds") -> tuple[int, ...] | None:
     """FIRST-LAST, and single ones with commas between; None for none."""
     found: list[int] = []
@@ -119,6 +133,23 @@ class PolicyOptions:
     )
     episodes: int = option(EPISODES, "N, fresh episodes for one objective call, their mean return.", least=2)
     max_nodes: int = option(MAX_NODES, "Decisions and leaves of the largest tree.", least=3)
+    max_depth: int | None = option(None, "Decisions on the way to a leaf, at most.", least=1)
+    max_features: int | None = option(None, "Different features in a tree, at most.", least=1)
+    feature_prices: dict[str, float] = option(
+        factory=dict,
+        help="What a tree pays for looking at a feature, by its name or number: the search is for the mean return "
+        "less these prices. On the command line FEATURE=PRICE, may be given again.",
+        command="feature-price",
+        read=_prices,
+    )
+    discount: float = option(
+        1.0, "Of rewards for each step: the search is for the discounted return.", above=0, most=1
+    )
+    score: str | None = option(
+        None,
+        "module:function of the rewards and infos of an episode to a number, which the search is for in place of "
+        "the return; in Python also the function itself.",
+    )
     typical_nodes: int | None = option(
         None, "Begin with trees of about this size, 0 for any. By default as the preset has it."
     )

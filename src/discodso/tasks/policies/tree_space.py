@@ -15,6 +15,7 @@ from discodso.space.constraints import DifferentLeaves, Prior, SoftLength, Unifo
 from discodso.space.tokens import Tree
 from discodso.tasks.policies.environments import PROBE_STEPS, Interface, describe
 from discodso.tasks.policies.episodes import open_runner
+from discodso.tasks.policies.limits import MaxDepth, MaxFeatures
 from discodso.tasks.policies.making import Environment, as_environment
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.policy_options import EPISODES, MAX_NODES, RESOLUTION, PolicyOptions, Splits
@@ -35,6 +36,8 @@ def tree_space(
     splits: Splits = "univariate",
     together: Sequence[str] = (),
     linear: bool = False,
+    max_depth: int | None = None,
+    max_features: int | None = None,
 ) -> TreeSpace:
     """Trees under the three constraints of the appendix; see `PolicyOptions`.
 
@@ -71,7 +74,11 @@ def tree_space(
     return TreeSpace(
         vocabulary.tokens,
         Tree(min_length=3 if choices else 1, max_length=max_nodes),
-        constraints=[DifferentLeaves()] if choices else [],
+        constraints=[
+            *([DifferentLeaves()] if choices else []),
+            *([MaxDepth(max_depth)] if max_depth else []),
+            *([MaxFeatures(max_features, vocabulary.looks)] if max_features else []),
+        ],
         priors=priors,
         bounds=close,
         vocabulary=vocabulary,
@@ -104,7 +111,8 @@ def space_for(
             "not; leave it out"
         )
     sized = options.max_nodes, options.resolution, default, preferred
-    return interface, tree_space(interface, *sized, options.splits, options.split_features, linear)
+    limits = options.max_depth, options.max_features
+    return interface, tree_space(interface, *sized, options.splits, options.split_features, linear, *limits)
 
 
 def search_seeds(seed: int) -> range:
@@ -127,17 +135,18 @@ def tree_task(
     seed: int = 0,
     common: bool = False,
     left: Left = always,
+    prices: Sequence[float] = (),
 ) -> Task:
     """Trees and their mean return over fresh episodes, or over the same ones for all (`common`).
 
-    A batch ends early where no seconds are `left`.
+    A batch ends early where no seconds are `left`. Trees pay `prices` for the features that they look at.
     """
     require_integer("episodes", episodes, 2)
     require("episodes", episodes, episodes <= SEARCH_SEEDS, f"at most {SEARCH_SEEDS}")
     return Task(
         space,
         batch_objective=TreeObjective(
-            interface, space, runner, search_seeds(seed), episodes, racing, common, left
+            interface, space, runner, search_seeds(seed), episodes, racing, common, left, tuple(prices)
         ),
         fails_alike=True,
         stochastic=True,

@@ -137,6 +137,16 @@ class Vocabulary:
         actions = tuple(enumerate(name for name in names if not name.endswith(_SIGN)))
         return cls.of(features, [(-math.inf, math.inf)] * len(features), actions), features, actions
 
+    @property
+    def looks(self) -> tuple[tuple[int, ...], ...]:
+        """For each token the features that it may look at."""
+        m = self.meanings
+        rows = zip(m.kind.tolist(), m.number.tolist(), m.members.tolist(), strict=True)
+        return tuple(
+            (number,) if kind == _SPLIT else tuple(n for n in members if n >= 0)
+            for kind, number, members in rows
+        )
+
     def thresholds(self) -> list[tuple[int, int]]:
         """The tokens of univariate splits, each with its feature."""
         kinds = self.meanings.kind.tolist()

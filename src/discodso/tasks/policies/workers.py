@@ -20,6 +20,7 @@ from discodso.run.executors.processes import Processes
 from discodso.tasks.policies.columns import Columns
 from discodso.tasks.policies.gymnasium_episodes import EpisodeFunction, opened
 from discodso.tasks.policies.making import Environment
+from discodso.tasks.policies.scoring import Scoring
 from discodso.tasks.policies.tree import Forest
 
 # Workers are here and end by the fault of an environment, so each episode goes alone after the first time.
@@ -50,6 +51,7 @@ class Stage:
 
     environment: Environment
     max_steps: int
+    scoring: Scoring | None = None
     opened: tuple[Any, EpisodeFunction] | None = None
 
     def run(self, load: _Episodes) -> list[Answer]:
@@ -59,7 +61,7 @@ class Stage:
     def _run_one(self, tree: Columns, seed: int) -> Answer:
         try:
             if self.opened is None:
-                self.opened = opened(self.environment)
+                self.opened = opened(self.environment, self.scoring)
             env, episode = self.opened
             return episode(env, tree, seed, self.max_steps)
         except (Exception, SystemExit) as error:
@@ -88,9 +90,11 @@ class WorkerPool:
     Episodes are cut off after `max_steps`, for environments without a limit.
     """
 
-    def __init__(self, environment: Environment, workers: int, max_steps: int) -> None:
+    def __init__(
+        self, environment: Environment, workers: int, max_steps: int, scoring: Scoring | None = None
+    ) -> None:
         self.processes = Processes(workers)
-        self._stage = self.processes.share(Stage(environment, max_steps))
+        self._stage = self.processes.share(Stage(environment, max_steps, scoring))
         self.processes.start()
 
     def __enter__(self) -> Self:
