@@ -128,6 +128,8 @@ def test_a_policy_from_its_starting_file_to_its_folder(tmp_path, monkeypatch, ca
     whole = json.loads(invoked(*"policy CartPole-v1 --budget 250 --episodes 5 --json".split()).stdout)
     assert longer.pop("seconds")
     assert whole.pop("seconds")
+    spent = [[(own["name"], own["episodes"]) for own in found.pop("phases")] for found in (longer, whole)]
+    assert spent[0] == spent[1]
     assert longer == whole
     assert "already holds a run" in error_of(capsys, "run", "settings.toml", "--out", "run-1")
     assert "left alone" in error_of(capsys, "init", "policy")
