@@ -351,7 +351,7 @@ def test_equal_returns_are_told_at_once() -> None:
 
 def test_a_time_limit_makes_everything_smaller_and_says_so(tmp_path) -> None:
     """A limit that is over before the search begins leaves a tree, a choice of the best, and two test seeds."""
-    own = {"budget": 500, "episodes": 4, "test_seeds": range(30)}
+    own = {"budget": 500, "episodes": 4, "test_seeds": range(30), "trim": False}
     with registered("Walk-v0", Walk, max_episode_steps=20) as name:
         found = search_policy(name, time_limit=0.5, out=tmp_path / "run", **own)
         assert found.search.stop is StopReason.TIME
@@ -371,7 +371,7 @@ def test_where_probing_was_cut_short_a_resumed_run_has_the_same_ranges(tmp_path)
             time.sleep(self.nap)
             return super().step(action)
 
-    own = {"budget": 40, "episodes": 2, "test_seeds": range(2), "max_nodes": 5}
+    own = {"budget": 40, "episodes": 2, "test_seeds": range(2), "max_nodes": 5, "trim": False}
     with registered("Sleepy-v0", Sleepy, max_episode_steps=20) as name:
         found = search_policy(name, time_limit=2, out=tmp_path / "run", **own)
         assert 2 <= found.interface.probed.steps < 2000
