@@ -39,8 +39,10 @@ demo: $(VENV)/installed  ## search an equation, a tree policy, a filter and a bi
 	@echo "== All of it to look at: open this file in a browser =="
 	@$(BIN)/discodso report $(RUNS) --out $(REPORT)/report.html
 
-test: $(VENV)/installed-dev lint  ## ruff, mypy and the tests (minutes)
-	$(BIN)/python -m pytest -n 2
+test: $(VENV)/installed-dev  ## ruff, mypy and the tests (minutes)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@$(BIN)/mypy & mypy=$$!; $(BIN)/python -m pytest -n 2; tested=$$?; wait $$mypy && exit $$tested
 
 $(VENV)/installed-browser: $(VENV)/installed-dev
 	@command -v chromium || command -v chromium-browser || command -v google-chrome \

@@ -21,8 +21,8 @@ settings.load_profile("suite")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell does that to what it starts in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The first tests go to the first worker, the next ones to the second: so the search for equations is compiled once,
-# while the other worker runs what does without. What takes long comes before what is short, which fills gaps.
+# The first tests go to the first worker, the next ones to the second: so the search for equations is compiled
+# once, while the other worker runs what does without. What takes long comes before what is short.
 TESTS = Path(__file__).parent
 ORDER = (
     *(f"tasks/regression/{name}" for name in ("engine", "test_refine", "test_expressions")),

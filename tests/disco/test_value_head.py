@@ -61,7 +61,7 @@ def tensor(*numbers: float) -> list[torch.Tensor]:
 def test_the_mass_of_an_interval_is_exact_far_out(mean, scale):
     lower, upper, low, high = 0.3, 0.35, 0.0, 1.0
     got = log_mass_between(*tensor(lower, upper, mean, scale, low, high)).item()
-    with mpmath.workdps(4000 if abs(mean) > 10 else 200):
+    with mpmath.workdps(50):  # erfc has that many digits however small it is
 
         def mass(a, b):
             a, b = ((mpmath.mpf(x) - mpmath.mpf(mean)) / mpmath.mpf(scale) for x in (a, b))
@@ -110,7 +110,7 @@ def test_integers_have_probabilities_that_add_up_to_one(high, log):
 
 
 @pytest.mark.parametrize("log", [False, True])
-@pytest.mark.parametrize(("low", "count"), [(1, 2), (1, 40), (1, 101), (1, 20_000), (2000, 3000)])
+@pytest.mark.parametrize(("low", "count"), [(1, 2), (1, 40), (1, 101), (1, 8000), (2000, 3000)])
 def test_the_entropy_of_integers_is_that_of_their_enumeration(low, count, log):
     """By a sum up to a hundred of them; for more the Normal and the density of integers are as good as exact."""
     space = Space([Token("a", k=Integer(low, low + count - 1, log=log))], FixedSequence(1))

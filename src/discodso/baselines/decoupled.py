@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice, pairwise
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Bools, Floats, Ints
@@ -26,6 +25,7 @@ from discodso.base.checks import (
     seed_sequence,
     settle_integers,
 )
+from discodso.base.compiled import compiled
 from discodso.base.errors import DeadEndError, DeclarationError
 from discodso.base.threads import one_blas_thread
 from discodso.baselines import inner
@@ -446,7 +446,7 @@ class Decoupled:
             self._rounds.append(made)
 
 
-@njit(cache=True)
+@compiled()
 def _summary(costs: Floats) -> tuple[float, float, bool]:
     """The least and the largest finite cost, and whether all are finite."""
     least, largest, whole = np.inf, -np.inf, True

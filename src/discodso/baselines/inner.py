@@ -11,10 +11,10 @@ from collections.abc import Callable, Generator
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numba import njit
 from scipy import optimize
 
 from discodso.base.arrays import Floats
+from discodso.base.compiled import compiled
 from discodso.base.errors import DiscodsoError
 from discodso.baselines.common import extra
 
@@ -112,7 +112,7 @@ def _bfgs(point: Floats, low: Floats, high: Floats) -> _Steps:
         cost = float(costs[0])
 
 
-@njit(cache=True)
+@compiled()
 def _with_neighbours(x: Floats, low: Floats, high: Floats) -> Floats:
     """float[n + 1, n]: x, and a neighbour in every direction, on the other side where a bound is in the way."""
     n = len(x)
@@ -130,7 +130,7 @@ def _with_neighbours(x: Floats, low: Floats, high: Floats) -> Floats:
     return points
 
 
-@njit(cache=True)
+@compiled()
 def _gradient(points: Floats, costs: Floats, gradient: Floats) -> None:
     for i in range(len(gradient)):
         gradient[i] = (costs[i + 1] - costs[0]) / (points[i + 1, i] - points[0, i])

@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints, Singles
+from discodso.base.compiled import compiled
 from discodso.space.tokens import Coordinates
 
 _ROOT_HALF, _HALF_LOG_2PI = math.sqrt(0.5), 0.5 * math.log(2 * math.pi)
@@ -74,7 +74,7 @@ class Normals(NamedTuple):
     log_scales: int
 
 
-@njit(cache=True)
+@compiled()
 def draw_values(
     phi: Singles,
     weight: Singles,
@@ -148,7 +148,7 @@ def draw_values(
             seen += 1
 
 
-@njit(cache=True)
+@compiled()
 def fill_seen(
     tokens: Ints, slot: Ints, z: Floats, feature: Ints, options: Ints, limit: float, seen: Singles
 ) -> None:
@@ -163,7 +163,7 @@ def fill_seen(
                 seen[n, at + int(z[n, j])] = 1.0
 
 
-@njit(cache=True)
+@compiled()
 def score_normals(
     z: Floats,
     mean: Floats,
@@ -205,7 +205,7 @@ def score_normals(
         slopes[1, 1, n] = (1 - a * by_a - b * by_b) / s
 
 
-@njit(cache=True)
+@compiled()
 def _raw(phi: Singles, weight: Singles, output: int, place: Ints, amount: Floats, seen: int) -> float:
     """One output of the network, given the values before."""
     total = np.float64(phi[output])
@@ -214,12 +214,12 @@ def _raw(phi: Singles, weight: Singles, output: int, place: Ints, amount: Floats
     return total
 
 
-@njit(cache=True)
+@compiled()
 def _to_z(value: float, log: bool, offset: float, width: float) -> float:
     return ((np.log(value) if log else value) - offset) / width
 
 
-@njit(cache=True)
+@compiled()
 def _truncated_normal(mean: float, scale: float, low: float, high: float, uniform: float) -> float:
     """`TruncatedNormal.sample` of one number."""
     a, b, u = (low - mean) / scale, (high - mean) / scale, uniform
@@ -240,17 +240,18 @@ def _truncated_normal(mean: float, scale: float, low: float, high: float, unifor
             c = share - math.log(_mills(end + d) / start)
             d = -2 * c / (end + math.sqrt(end * end - 2 * c))
         z = low + scale * d if mirrored else high - scale * d
-    return min(max(z, low), high)
+    held: float = min(max(z, low), high)
+    return held
 
 
-@njit(cache=True)
+@compiled()
 def _mills(x: float) -> float:
     """Upper tail of the standard normal over its density, for x above 25."""
     y = 1 / (x * x)
     return (1 - y * (1 - y * (3 - y * (15 - y * 105)))) / x
 
 
-@njit(cache=True)
+@compiled()
 def _normal_quantile(p: float) -> float:
     """Wichura's algorithm AS 241, to 16 digits."""
     q = p - 0.5

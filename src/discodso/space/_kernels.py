@@ -7,14 +7,14 @@ module checks its arguments; the modules that call it do.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from discodso.base.arrays import Bools, Floats, Ints, Singles
+from discodso.base.compiled import compiled
 from discodso.space.tokens import Coordinates
 from discodso.space.traversals import Traversals
 
 
-@njit(cache=True)
+@compiled()
 def advance(
     t: Traversals,
     position: int,
@@ -80,7 +80,7 @@ def advance(
     return alive
 
 
-@njit(cache=True)
+@compiled()
 def count_tokens(tokens: Ints, rows: Ints, position: int, counts: Ints) -> None:
     """Add to counts[B, K] the tokens before a position."""
     for i in range(rows.shape[0]):
@@ -88,7 +88,7 @@ def count_tokens(tokens: Ints, rows: Ints, position: int, counts: Ints) -> None:
             counts[i, tokens[rows[i], at]] += 1
 
 
-@njit(cache=True)
+@compiled()
 def ancestors(tokens: Ints, parents: Ints, rows: Ints, parent_position: Ints, found: Bools) -> None:
     """Mark in found[B, K] the tokens on the way from the slot to the root."""
     for i in range(rows.shape[0]):
@@ -98,7 +98,7 @@ def ancestors(tokens: Ints, parents: Ints, rows: Ints, parent_position: Ints, fo
             at = parents[rows[i], at]
 
 
-@njit(cache=True)
+@compiled()
 def paths(parents: Ints, rows: Ints, parent_position: Ints, depth: Ints, path: Ints) -> None:
     """Fill path[B, D] with the positions from the root down to the parent of the slot."""
     for i in range(rows.shape[0]):
@@ -109,7 +109,7 @@ def paths(parents: Ints, rows: Ints, parent_position: Ints, depth: Ints, path: I
             level -= 1
 
 
-@njit(cache=True)
+@compiled()
 def decision_tree_bounds(
     t: Traversals,
     rows: Ints,
@@ -150,7 +150,7 @@ def decision_tree_bounds(
                     low[i, token, 0] = high[i, token, 0] - h / 2
 
 
-@njit(cache=True)
+@compiled()
 def fill_inputs(
     ids: Ints, z: Floats, width: int, feature: Ints, options: Ints, limit: float, inputs: Singles
 ) -> None:
@@ -178,7 +178,7 @@ def fill_inputs(
                     inputs[n, first + count + at + int(z[s, n, j])] = 1.0
 
 
-@njit(cache=True)
+@compiled()
 def neighbours(
     tokens: Ints, coordinates: Floats, slots: Ints, position: int, which: Ints, ids: Ints, z: Floats
 ) -> None:
@@ -194,7 +194,7 @@ def neighbours(
                 z[s, i, j] = coordinates[slots[0, i], at, j] if at >= 0 else 0.0
 
 
-@njit(cache=True)
+@compiled()
 def draw_tokens(logits: Singles | Floats, forbidden: Bools, uniform: Floats, chosen: Ints) -> int:
     """Draw a token for each row from the masked softmax of logits[B, K] by inversion of its CDF.
 
@@ -224,7 +224,7 @@ def draw_tokens(logits: Singles | Floats, forbidden: Bools, uniform: Floats, cho
     return -1
 
 
-@njit(cache=True)
+@compiled()
 def run_automaton(tokens: Ints, rows: Ints, position: int, following: Ints, states: Ints) -> None:
     """Walk an automaton, following[S, K], along the tokens before a position; -1 after a step that it has not."""
     for i in range(rows.shape[0]):

@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from discodso.base.arrays import Floats, Ints
+from discodso.base.compiled import compiled
 from discodso.tasks.policies.columns import Columns, fill_action, mark_used, walk
 
-_compiled = njit(cache=True, nogil=True)
+_compiled = compiled(nogil=True)
 
 
 class Maths(NamedTuple):

@@ -15,9 +15,9 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from discodso.base.arrays import Floats, Ints
+from discodso.base.compiled import compiled
 from discodso.base.errors import InvalidDesignError
 from discodso.space.design import Design, DesignBatch
 from discodso.space.space import Space
@@ -327,7 +327,7 @@ class TreeSpace(Space):
 # ------------------------------------------------------------------------------------- compiled
 
 
-@njit(cache=True)
+@compiled()
 def _fill(
     tokens: Ints, values: Floats, lengths: Ints, meanings: Meanings, offset: Ints, columns: Columns
 ) -> bool:
@@ -363,7 +363,7 @@ def _fill(
     return True
 
 
-@njit(cache=True)
+@compiled()
 def _fill_sum(values: Floats, meanings: Meanings, token: int, node: int, columns: Columns) -> None:
     """An oblique split; a univariate one if a single weight is left. The largest weight becomes 1 or -1."""
     members, size = meanings.members[token], 0
@@ -374,7 +374,8 @@ def _fill_sum(values: Floats, meanings: Meanings, token: int, node: int, columns
         weights[0], weights[1] = math.cos(values[0]), math.sin(values[0])
         at = values[1]
     else:
-        weights[:] = values[:size]
+        for n in range(size):
+            weights[n] = values[n]
         at = values[size]
     top = 0
     for n in range(size):
@@ -407,7 +408,7 @@ def _fill_sum(values: Floats, meanings: Meanings, token: int, node: int, columns
     columns.count[node] = left
 
 
-@njit(cache=True)
+@compiled()
 def _fill_numbers(values: Floats, meanings: Meanings, token: int, node: int, columns: Columns) -> None:
     """The numbers of a leaf and their terms."""
     members, size = meanings.members[token], 0
@@ -435,7 +436,7 @@ def _fill_numbers(values: Floats, meanings: Meanings, token: int, node: int, col
     columns.count[node] = place - columns.first[node]
 
 
-@njit(cache=True)
+@compiled()
 def bent(value: float, idle: float) -> float:
     """A weight of a linear leaf from a value in [-1, 1]: 0 for small ones, and up to 50 for large ones."""
     size = (abs(value) - idle) / (1.0 - idle)
