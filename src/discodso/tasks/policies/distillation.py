@@ -3,7 +3,7 @@
 Imitation is DAgger: in the first episodes the teacher acts, later ever more the tree that was fitted to all
 observations so far, and the teacher says what it would have done. A tree that imitates well is too large. So each
 way to replace a decision by one of its sides is tried in the same episodes, and what costs the least return gives
-way, until three nodes are left. The trees on that way are a front of return against size, where a search begins.
+way, again and again. The trees on that way are a front of return against size, where a search begins.
 """
 
 from __future__ import annotations
@@ -43,12 +43,15 @@ FIRST, ROUNDS, EPISODES = (
 _ROWS = 20_000  # that a tree of a round is fitted to; the last one gets more
 _LAST_ROWS = 100_000
 _LARGER = (4, 3, 2, 1)  # times the largest size, from which trees are pruned: as the episodes allow
-_SCREENED = 16  # episodes of every cut
-_HALVINGS = 3  # each time a quarter stays and gets twice as many episodes
-_LEAST_STAYING = 4
+_ROUND = 1024  # episodes in which all cuts of a tree are compared, but from 8 to 64 for each
+_PART, _LEAST_STAYING = (
+    4,
+    8,
+)  # of the cuts one in so many stays and gets twice as many episodes; but so many at least
 _TRIED = 3  # further cuts of a round that may fail before the next round
-PRUNING_SEEDS = _SCREENED << _HALVINGS
-_SHARE = 0.1  # of the episodes that a search may take at most, for pruning; of a time limit, for all of it
+_SMALLEST = 4  # pruning ends at a part of the largest size; smaller trees come from imitation alone
+PRUNING_SEEDS = 128
+_SHARE = 0.25  # of the episodes that a search may take at most, for pruning; of a time limit, for all of it
 
 
 @dataclass(frozen=True)
@@ -111,13 +114,16 @@ def distilled(
     spent = 0
     if times:
         clock.say(f"pruning an imitation of {len(trees[-1])} nodes by returns")
-        seeds = np.array(pruning_seeds(plan.seed), np.int64)
+        seeds, said = np.array(pruning_seeds(plan.seed), np.int64), len(trees[-1])
         for tree, own, so_far in pruned_by_returns(trees[-1], runner, seeds):
             spent = so_far
             if len(tree) <= options.max_nodes:
                 found.append((tree, own))
-            if clock.seconds > end:
+            if clock.seconds > end or len(tree) <= options.max_nodes / _SMALLEST:
                 break
+            if len(tree) <= said / 2:
+                clock.say(f"pruned to {len(tree)} nodes: {own:.2f} over {PRUNING_SEEDS} episodes")
+                said = len(tree)
     designs, front = dict[Design, None](), list[list[float]]()
     for tree, own in (*found, *((tree, math.nan) for tree in trees)):
         try:
@@ -142,7 +148,7 @@ def distilled(
 
 def _pruning_cost(leaves: int) -> float:
     """About how many episodes it takes to prune a tree."""
-    return 6.0 * leaves**2
+    return 400.0 * leaves
 
 
 # ------------------------------------------------------------------------------------------------ DAgger
@@ -222,14 +228,14 @@ def pruned_by_returns(
         edits, trees = _distinct(tree)
         left = np.arange(len(edits))
         returns, count = np.empty((len(edits), 0)), 0
-        for halving in range(_HALVINGS + 1):
-            upto = min(_SCREENED << halving, len(seeds))
+        upto = min(max(_ROUND // len(edits), 8), 64, len(seeds))
+        while count < len(seeds):
             more = paired_returns([trees[row] for row in left], runner, seeds[count:upto])
-            spent, count = spent + more.size, upto
+            spent, count, upto = spent + more.size, upto, min(2 * upto, len(seeds))
             returns = np.hstack([returns, np.nan_to_num(more, nan=-np.inf)])
-            if halving < _HALVINGS:
+            if count < len(seeds):
                 order = _order(returns, [trees[row] for row in left])
-                staying = order[: max(_LEAST_STAYING, len(order) // 4)]
+                staying = order[: max(_LEAST_STAYING, len(order) // _PART)]
                 left, returns = left[staying], returns[staying]
         order = _order(returns, [trees[row] for row in left])
         first = int(left[order[0]])
