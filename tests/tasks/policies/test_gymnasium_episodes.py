@@ -28,7 +28,8 @@ def trees(count):
     """Random ones, whose thresholds lie where the lander flies, and those that were found."""
     rng = np.random.default_rng(0)
     drawn = [random_tree(rng, int(rng.integers(1, 8)), 8, 4) for _ in range(count)]
-    return drawn + [TreePolicy.load(path) for path in FOUND]
+    found = [TreePolicy.load(path) for path in FOUND]
+    return drawn + [policy for policy in found if policy.environment == LANDER]
 
 
 def test_returns_equal_gymnasiums_to_the_last_bit():

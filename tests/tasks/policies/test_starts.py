@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from discodso import TreePolicy, resume, search_policy
-from discodso.base.errors import DiscodsoError
+from discodso import PolicySearch, TreePolicy, resume, search_policy
+from discodso.base.errors import DiscodsoError, SettingsError
+from discodso.run.settings import read
+from discodso.run.start import start
 from discodso.tasks.policies.columns import walk
 from discodso.tasks.policies.environments import describe
 from discodso.tasks.policies.making import Environment, as_environment
@@ -219,3 +221,21 @@ def test_sums_of_an_earlier_run_mean_the_same_in_other_ranges(tmp_path: Path) ->
     assert before.search.best is not None
     assert after.search.best is not None
     assert after.search.best.reward >= before.search.best.reward
+
+
+def test_settings_files_and_commands_name_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pumping = {"feature": 1, "threshold": 0.001, "left": {"action": 0}, "right": {"action": 2}}
+    TreePolicy.from_dict(pumping).save("policy.json")
+    task = 'kind = "policy"\nenvironment = "MountainCar-v0"\nepisodes = 2\nmax_nodes = 5\ntest_seeds = [0, 1]'
+    sources = 'start_from = ["policy.json"]\nteacher = "policy.json"'
+    Path("run.toml").write_text(f"[task]\n{task}\n{sources}\n[run]\nbudget = 20\n")
+    found: PolicySearch = start(read(Path("run.toml")), out="run").found
+    assert found.begun["start_from"] == [found.begun["teacher"]] == ["policy.json"]
+    assert found.begun["designs"] == 2  # what was given, and what was learned from it
+    assert read(Path("run/settings.toml")).begun == found.begun
+    Path("policy.json").unlink()
+    assert resume("run", budget=40).begun == found.begun
+    Path("bad.toml").write_text(f"[task]\n{task}\n[run]\nbudget = 20\nbegun = 3\n")
+    with pytest.raises(SettingsError, match=r"run\.begun must be a table"):
+        read(Path("bad.toml"))
