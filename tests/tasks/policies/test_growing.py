@@ -11,11 +11,12 @@ from sklearn.tree import DecisionTreeClassifier
 from discodso.tasks.policies.columns import walk
 from discodso.tasks.policies.environments import Interface, describe
 from discodso.tasks.policies.growing import Grower, best_threshold, censored_fit
-from discodso.tasks.policies.leaves import Leaf
+from discodso.tasks.policies.leaves import ActionNumbers, Leaf
 from discodso.tasks.policies.making import as_environment
 from discodso.tasks.policies.splits import Oblique
 from discodso.tasks.policies.tree import DecisionTree, action_of
 from discodso.tasks.policies.tree_space import tree_space
+from discodso.tasks.policies.vocabulary import Vocabulary
 
 CART = describe(as_environment("CartPole-v1"))
 FORCE = describe(as_environment("MountainCarContinuous-v0"))
@@ -94,6 +95,30 @@ def test_leaves_of_numbers_are_means() -> None:
         own = said[[side == leaf for side in sides]].mean()
         assert nodes[leaf][0].numbers[0] == pytest.approx(own)  # type: ignore[union-attr]
     assert action_of(tree.columns, tree.numbers, [0.0, 0.05])[0] == pytest.approx(0.4, abs=0.02)
+
+
+def test_numbers_that_are_integers_stay_such() -> None:
+    x = np.random.default_rng(0).uniform((-1.2, -0.07), (0.6, 0.07), (300, 2))
+    said = np.where(x < 0, 0.0, 3.0)
+    said[::20, 0] = 1.0
+    numbers = ActionNumbers(("a", "b"), (0.0, 0.0), (3.0, 3.0), (2,), "int64")
+    vocabulary = Vocabulary.of(FORCE.feature_names, FORCE.ranges, (), numbers)
+    *_, nodes = Grower(vocabulary, False, False, False, (), whole=True).grow(x, said, leaves=4)
+    assert {leaf.numbers for leaf, _ in nodes if isinstance(leaf, Leaf)} == {
+        (a, b) for a in (0, 3) for b in (0, 3)
+    }
+
+
+@pytest.mark.parametrize("splits", ["pair", "oblique"])
+def test_many_features_are_no_burden(splits: Any) -> None:
+    x = np.random.default_rng(0).normal(size=(400, 60))
+    said = (x[:, 7] + x[:, 40] < 0).astype(np.float64)[:, None]
+    names = [f"x{n}" for n in range(60)]
+    vocabulary = Vocabulary.of(names, [(-3.0, 3.0)] * 60, ((0, "a"), (1, "b")), splits=splits)
+    *_, nodes = Grower(vocabulary, splits == "pair", splits == "oblique", False, (0, 1)).grow(x, said, 2)
+    split = nodes[0][0]
+    assert isinstance(split, Oblique)
+    assert {7, 40} <= {feature for feature, _ in split.terms}
 
 
 def test_the_best_threshold_is_the_best_of_all() -> None:

@@ -88,6 +88,7 @@ def distilled(
         options.splits == "oblique",
         options.leaves == "linear",
         tuple(action for action, _ in interface.action_names),
+        interface.numbers is not None and interface.numbers.whole,
     )
     rng = np.random.default_rng(np.random.SeedSequence((plan.seed, 3)))
     lesson = _Lesson(teacher, interface, grower, rng)

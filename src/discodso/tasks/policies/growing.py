@@ -22,6 +22,7 @@ _PLACES = 48  # where a range is cut, if leaves are sums
 _PLAINER = 1.1  # times the gain of the best split on one feature, that one on a sum must have
 _SMALL = 0.1  # a weight below this share of the largest is left out, as in `vocabulary.py`
 _RIDGE = 1e-6
+_WIDEST = 8  # features in pairs, and of splits between leaves that are sums of many
 _CENSORED = 30  # steps of least squares where actions end at their bounds
 
 
@@ -34,6 +35,7 @@ class Grower:
         pairs, mixed: whether there are splits on two features, on all.
         linear: whether leaves are sums.
         choices: numbers of the actions; empty where actions are numbers.
+        whole: whether these are integers.
     """
 
     vocabulary: Vocabulary
@@ -41,6 +43,7 @@ class Grower:
     mixed: bool
     linear: bool
     choices: tuple[int, ...]
+    whole: bool = False
 
     def targets(self, actions: Floats) -> Floats:
         """float[n, m] of actions float[n, a]: a column for each choice, or numbers as shares of their bounds."""
@@ -112,7 +115,10 @@ class _Growing:
         if len(rows) < 2 * self.least or alike:
             return None
         found: list[tuple[float, Split | Oblique, Floats]] = []
-        for feature in self.features:
+        features = np.array(self.features, np.int64)
+        if basis.shape[1] > 2 * _WIDEST:
+            features = features[_telling(self.x[np.ix_(rows, features)], y)]
+        for feature in features.tolist():
             column = self.x[rows, feature]
             gain, threshold = best_threshold(column, basis, y, self.least)
             found.append((gain, Split(feature, threshold), column))
@@ -137,8 +143,8 @@ class _Growing:
         centred, size = z - z.mean(axis=0), len(self.members)
         within = centred.T @ centred
         towards = centred.T @ (y - y.mean(axis=0))
-        groups = list(combinations(range(size), 2)) if self.grower.pairs else [tuple(range(size))]
-        for group in groups:
+        pairs = combinations(sorted(_telling(z, y).tolist()), 2)
+        for group in pairs if self.grower.pairs else [tuple(range(size))]:
             own = np.ix_(group, group)
             ridge = _RIDGE * max(float(np.trace(within[own])), 1e-12) * np.eye(len(group))
             for direction in np.linalg.solve(within[own] + ridge, towards[list(group)]).T:
@@ -166,9 +172,7 @@ class _Growing:
         m = self.grower.vocabulary.meanings
         if not self.grower.linear:
             numbers = m.middle + m.span * y.mean(axis=0)
-            if np.any(m.first):  # whole numbers begin at their lowest
-                numbers = np.round(numbers)
-            return Leaf(0, tuple(numbers.tolist()))
+            return Leaf(0, tuple((np.round(numbers) if self.grower.whole else numbers).tolist()))
         found = censored_fit(self.basis[rows], y)  # [1 + members, actions]
         scaled = found[1:] / m.width[self.members][:, None] * m.span
         numbers = m.middle + m.span * found[0] - m.centre[self.members] @ scaled
@@ -176,6 +180,15 @@ class _Growing:
             tuple((int(n), float(w)) for n, w in zip(self.members, own, strict=True) if w) for own in scaled.T
         )
         return Leaf(0, tuple(numbers.tolist()), sums)
+
+
+def _telling(columns: Floats, y: Floats) -> Ints:
+    """The few columns that by themselves tell most of the targets in a line."""
+    centred = columns - columns.mean(axis=0)
+    told = ((centred.T @ (y - y.mean(axis=0))) ** 2).sum(axis=1) / np.maximum(
+        (centred**2).sum(axis=0), 1e-300
+    )
+    return np.argsort(-told, kind="stable")[:_WIDEST]
 
 
 def best_threshold(column: Floats, basis: Floats, y: Floats, least: int) -> tuple[float, float]:
