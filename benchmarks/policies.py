@@ -59,7 +59,9 @@ CHAIN = {
 TAUGHT = "--teacher heuristic --moving-ranges --common-episodes --set run.top=20"
 TEACHER = {
     "LunarLander-v3-teacher": f"LunarLander-v3 {TAUGHT} --budget 1200 --episodes 100 --no-trim",
-    "LunarLander-v3-oblique-teacher": f"LunarLander-v3 {TAUGHT} --splits oblique --budget 300 --episodes 50 --no-trim",
+    "LunarLander-v3-oblique-teacher": (
+        f"LunarLander-v3 {TAUGHT} --splits oblique --budget 300 --episodes 50 --no-trim"
+    ),
     "LunarLander-v3-continuous-teacher": (
         f"LunarLander-v3 {TAUGHT} --argument continuous=true --leaves linear --max-nodes 9 "
         "--budget 160 --episodes 50"
