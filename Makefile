@@ -6,7 +6,7 @@ REPORT := demo-report
 RUNS := $(addprefix $(REPORT)/,cartpole ladder equation bitstring)
 
 .PHONY: demo test test-browser test-slow lint format bench bench-engine bench-screen bench-learning bench-bitstring bench-expressions bench-regression bench-executors \
-	bench-control bench-defaults bench-refinement bench-noise bench-designs bench-small bench-laws bench-known-laws bench-ablation policies reproduce clean help
+	bench-control bench-defaults bench-refinement bench-noise bench-designs bench-small bench-laws bench-known-laws bench-environments bench-ablation policies reproduce clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -133,6 +133,13 @@ bench-laws: $(VENV)/installed-bench  ## twenty laws from noisy tables, beside py
 
 bench-known-laws: $(VENV)/installed-bench  ## laws of the Feynman lectures, classical sets and NIST, beside pyoperon and gplearn (hours)
 	$(BIN)/python benchmarks/laws.py
+
+$(VENV)/installed-environments: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[environments]" -c constraints.txt
+	touch $@
+
+bench-environments: $(VENV)/installed-environments  ## 32 environments as a new user meets them, and the levels asked for (an hour)
+	$(BIN)/python benchmarks/environments.py
 
 bench-ablation: $(VENV)/installed-bench  ## regression and tree policies without each part, regression beside pyoperon (hours)
 	$(BIN)/python benchmarks/regression.py

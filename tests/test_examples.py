@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gymnasium
 import job_schedule
 import ladder_filter
 import mirror_coating
@@ -13,8 +14,10 @@ import pytest
 import quantum_circuit
 import stopping_distance
 import sympy
+from gymnasium.utils.env_checker import check_env
 
-from discodso import Design
+from discodso import Design, search_policy
+from discodso.base.errors import DeclarationError
 from discodso.testing import check_proposer, check_task
 
 
@@ -45,6 +48,20 @@ def test_a_proposer_of_ones_own_is_sound_and_searches(capsys):
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("with the proposer")
     assert first.split(":")[1] != second.split(":")[1]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of bounds that have no end, and of some that are not 1
+def test_environments_of_ones_own_are_sound_and_found_by_name():
+    for name in ("Inventory", "Thermostat", "Lamps", "Gears"):
+        env = gymnasium.make(f"own_environments:{name}-v0", disable_env_checker=True)
+        check_env(env.unwrapped, skip_render_check=True)
+    filled = {"own_environments:Lamps-v0": 0.6, "own_environments:Gears-v0": -1.0}
+    for name, least in filled.items():
+        found = search_policy(name, budget=300, episodes=10, test_seeds=range(20), seed=0)
+        assert found.test_mean / found.interface.max_steps > least
+    for name, why in (("Screen", "image or the like"), ("Riddle", "is a Text")):
+        with pytest.raises(DeclarationError, match=why):
+            search_policy(f"own_environments:{name}-v0", budget=10)
 
 
 def test_the_mirror_coating_is_a_sound_task(tmp_path, capsys):

@@ -18,7 +18,13 @@ from discodso.base.options import require_nothing_left, taken, with_options
 from discodso.disco.disco import DisCoSettings, batch_for
 from discodso.disco.method import MethodSettings
 from discodso.disco.presets import Preset
-from discodso.disco.settings import ArchiveSettings, DrawSettings, NetworkSettings, VariationSettings
+from discodso.disco.settings import (
+    ArchiveSettings,
+    DrawSettings,
+    NetworkSettings,
+    RefinementSettings,
+    VariationSettings,
+)
 from discodso.run.callbacks import Callbacks
 from discodso.run.clock import Clock
 from discodso.run.folder import ENVIRONMENT
@@ -67,15 +73,19 @@ def paper_settings() -> DisCoSettings:
     return DisCoSettings(network=NetworkSettings(shift=0.5))
 
 
-def default_settings(common_episodes: bool = False, budget: int | None = None) -> DisCoSettings:
+def default_settings(
+    common_episodes: bool = False, budget: int | None = None, numbers: bool = False
+) -> DisCoSettings:
     """What measured best on tree tasks; docs/experiments/policies.md has the figures.
 
     There is no network: thresholds are drawn near the middle of their range. The best 50 trees are kept, no more
     than ten with the same first three nodes. Calls are shared between fresh trees and variations of these by what
     each earns; where episodes are fresh, one call of five goes to a tree that is known, and budgets below 20,000
-    have smaller batches, so that there are 200 of them.
+    have smaller batches, so that there are 200 of them. Where actions are numbers the values of the best trees are
+    refined as well.
     """
     return DisCoSettings(
+        refinement=RefinementSettings() if numbers else None,
         batch_size=batch_for(None if common_episodes else budget),
         network=None,
         draws=DrawSettings(spread=0.1),
@@ -178,12 +188,12 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
         raise DeclarationError(
             f"the run is one of {options.environment}, what was handed over is {handed.id}"
         )
-    paper = settings.preset == "paper"
-    method = paper_settings() if paper else default_settings(options.common_episodes, plan.budget)
-    race = _racing(options, settings.method or method, paper)
-    before = clock.seconds
+    paper, before = settings.preset == "paper", clock.seconds
     probing = math.inf if clock.limit is None else before + _PROBING * clock.limit
     interface, space = space_for(options, settings.preset, plan.seed, handed, lambda: probing - clock.seconds)
+    default = default_settings(options.common_episodes, plan.budget, interface.numbers is not None)
+    method = paper_settings() if paper else default
+    race = _racing(options, settings.method or method, paper)
     probed, took = interface.probed.episodes, clock.seconds - before
     phases, watched = [Phase("probing" if probed else "set-up", probed, took)], list[Visits]()
     if settings.begun:
