@@ -501,8 +501,10 @@
   const front = (group) => {
     const own = group.front;
     const line = {name: own.y, x: own.points.map((p) => p.x), y: own.points.map((p) => p.y), colour: "rest", thin: true};
-    return [chart({title: "Accuracy against complexity", xLabel: own.x, yLabel: own.y, log: own.log, points: own.points, series: [line]}),
-      h("p", {class: "quiet"}, own.y === "loss" ? "Each point is the best equation of its complexity; the large one was chosen." : "Each point is the best design of its length; the large one is the best of all.")];
+    const trees = own.points.filter((point) => point.svg);
+    return [chart({title: own.title || "Accuracy against complexity", xLabel: own.x, yLabel: own.y, log: own.log, points: own.points, series: [line]}),
+      h("p", {class: "quiet"}, own.note ? own.note : own.y === "loss" ? "Each point is the best equation of its complexity; the large one was chosen." : "Each point is the best design of its length; the large one is the best of all."),
+      ...trees.map((point) => h("details", {}, h("summary", {}, point.chosen ? `${point.note} (chosen)` : point.note), drawn(point)))];
   };
   const overTime = (group) => {
     const values = Object.entries(group.values);
@@ -573,7 +575,7 @@
       ] : [[`${group.id}-found`, "What was found", low, [group.runs, group.best], () => found(group)]]),
       [`${group.id}-learning`, "Learning", low, [group.curve, group.rewards], () => learning(group)],
       ...(group.designs.length ? [[`${group.id}-top`, "Best designs", low, group.designs, () => table(group)]] : []),
-      ...(group.front && !(group.best && group.best.kind === "equation") ? [[`${group.id}-front`, "Accuracy and complexity", low, group.front, () => front(group)]] : []),
+      ...(group.front && !(group.best && group.best.kind === "equation") ? [[`${group.id}-front`, group.front.title || "Accuracy and complexity", low, group.front, () => front(group)]] : []),
       ...(group.lengths.names.length ? [[`${group.id}-time`, "Over time", low, [group.lengths, group.tokens, group.proposers, group.values], () => overTime(group)]] : []),
       [`${group.id}-failures`, "Failures", low, group.failures, () => failures(group)],
       [`${group.id}-about`, "Settings and environment", low, [group.runs, group.settings, group.environment], () => about(group)],

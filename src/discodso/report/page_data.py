@@ -207,6 +207,9 @@ def _front(run: RunRecord, designs: Sequence[Mapping[str, Any]]) -> dict[str, An
     own = run.kind.page(run.ending).get("front")
     if own is not None:
         points = [{**_rounded(point), "text": _cut(point["text"])} for point in own["points"]]
+        for point in points:
+            if point.get("svg"):
+                point["svg"] = _compact(point["svg"])
         return {**own, "points": points}
     best: dict[int, Mapping[str, Any]] = {}
     for design in designs:

@@ -14,11 +14,13 @@ from environments import Walk, registered
 from discodso import TreePolicy, resume, search_policy
 from discodso.base.arrays import Floats, Ints
 from discodso.report.folders import read_run
+from discodso.report.writing import write_report
 from discodso.tasks.policies.episodes import open_runner, paired_returns
 from discodso.tasks.policies.leaves import Leaf
 from discodso.tasks.policies.making import as_environment
 from discodso.tasks.policies.policy_choice import _affordable, _round, meet, trim
 from discodso.tasks.policies.tree import Forest
+from discodso.tasks.policies.tree_space import validation_seeds
 
 
 @pytest.mark.parametrize(("episodes", "expected"), [(30, 300), (200, 2000), (450, 2000)])
@@ -131,7 +133,7 @@ def test_a_test_episode_that_fails_is_told_and_the_others_count() -> None:
 def test_phases_tell_what_each_part_of_a_run_took() -> None:
     found = search_policy("MountainCar-v0", budget=60, episodes=4, moving_ranges=True, test_seeds=range(7))
     episodes = {phase.name: phase.episodes for phase in found.phases}
-    assert list(episodes) == ["probing", "visits", "search", "choice", "trimming", "test"]
+    assert list(episodes) == ["probing", "visits", "search", "choice", "trimming", "front", "test"]
     assert episodes["probing"] == found.interface.probed.episodes == 100
     assert episodes["visits"] > 0
     assert episodes["visits"] + episodes["search"] == found.episodes
@@ -235,3 +237,29 @@ def test_both_trees_are_kept_and_told(tmp_path: Path) -> None:
     other = "untrimmed.json" if trimming.holds else "trimmed.json"
     assert TreePolicy.load(tmp_path / "run" / other) == trimming.other
     assert trimming.episodes == 1000
+
+
+def test_the_front_has_the_best_tree_of_each_size(tmp_path) -> None:
+    own = {"budget": 300, "episodes": 10, "seed": 2, "test_seeds": range(5)}
+    found = search_policy("MountainCar-v0", **own, out=tmp_path / "run")
+    sizes = [len(tree.policy) for tree in found.front]
+    assert sizes == sorted(set(sizes))
+    assert sizes[0] == 1
+    assert sum(tree.policy == found.policy for tree in found.front) == 1
+    others = [tree.mean for tree in found.front if tree.policy != found.policy]
+    assert others == sorted(set(others))
+    known = {finalist.policy for finalist in found.finalists}
+    seeds = validation_seeds(2, 110)[10:]
+    for tree in found.front:  # over the same episodes
+        assert tree.policy in known or tree.mean == tree.policy.evaluate(seeds=seeds).mean()
+    data = json.loads((tmp_path / "run" / "front.json").read_text())["trees"]
+    assert [TreePolicy.from_dict(point["policy"]) for point in data] == [tree.policy for tree in found.front]
+    assert [point["mean"] for point in data] == [tree.mean for tree in found.front]
+    run = read_run(tmp_path / "run")
+    front = run.kind.page(run.ending)["front"]
+    assert [point["x"] for point in front["points"]] == sizes
+    assert [point["chosen"] for point in front["points"]] == [t.policy == found.policy for t in found.front]
+    assert all(point["svg"].startswith("<") for point in front["points"])
+    page = write_report([tmp_path / "run"], tmp_path / "report.html").read_text()
+    assert "Return and size" in page
+    assert "front" in {phase.name for phase in found.phases}

@@ -342,7 +342,15 @@ def test_equal_returns_are_told_at_once() -> None:
         with registered("Leveled-v0", lambda: Level(gymnasium.make(name))) as level:
             found = search_policy(level, budget=60, episodes=2, test_seeds=range(2), callback=listener)
     phases = [words.split(":")[0] for words in heard]
-    assert phases == ["probing", "search", "all returns are equal so far", "choice", "trimming", "test"]
+    assert phases == [
+        "probing",
+        "search",
+        "all returns are equal so far",
+        "choice",
+        "trimming",
+        "front",
+        "test",
+    ]
     assert (
         heard[2] == "all returns are equal so far: -2.5; nothing tells trees apart until one of them differs"
     )

@@ -51,10 +51,11 @@ _LEAST = 2  # episodes of a test
 _ALLOWED = 0.1  # of the spread of returns, by which a trimmed tree may be worse
 _CERTAIN = 1.645  # standard errors: the upper end of a 95 % interval to one side
 _MEETING = 1000  # fresh episodes of both trees, at least
-_TESTING, _CHOOSING = (
-    0.35,
-    0.6,
-)  # of the time after the search: for the test at most; of the rest for the choice
+_TESTING = 0.35  # of the time after the search: for the test at most; then, of the rest:
+_CHOOSING, _TRIMMING = (
+    0.5,
+    0.8,
+)  # until which the choice and the trimming are to end; the front has what is left
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,8 @@ class PolicySearch:
             score of one's own; empty else.
         test_failures: for each seed of the test that failed, what happened.
         finalists: of the choice, best first.
+        front: the best tree of each size that no smaller one is as good as, and the policy itself, by rising size,
+            over the episodes of the finalists. Its smaller trees are finalists, or cut out of the policy.
         interface: the environment, its features, ranges and actions.
         search: the search itself; rewards there are noisy, and the best of noisy rewards is too high.
         calls, episodes: objective calls of the search, and the episodes that they took.
@@ -178,6 +181,7 @@ class PolicySearch:
     notes: tuple[str, ...] = ()
     begun: Mapping[str, Any] = field(default_factory=dict)
     trimming: Trimming | None = None
+    front: tuple[Finalist, ...] = ()
     test_scores: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
@@ -257,11 +261,9 @@ class _Course:
         left = max(clock.left - 2 * _writing(clock), 0.0)  # before the test, and with it
         testing = max(min(tests * runner.pace, _TESTING * left), _LEAST * runner.pace)
         now, rest = clock.seconds, left - testing
-        self._choice_end, self._trim_end, self._end = (
-            (math.inf,) * 3
-            if math.isinf(left)
-            else (now + _CHOOSING * rest, now + rest, now + left + _writing(clock))
-        )
+        parts = _CHOOSING * rest, _TRIMMING * rest, rest, left + _writing(clock)
+        ends = (math.inf,) * 4 if math.isinf(left) else tuple(now + part for part in parts)
+        self._choice_end, self._trim_end, self._front_end, self._end = ends
 
     def note(self, words: str) -> None:
         """Say something that is to be kept."""
@@ -275,6 +277,10 @@ class _Course:
     def for_trimming(self) -> float:
         """Seconds."""
         return self._trim_end - self.clock.seconds
+
+    def for_front(self) -> float:
+        """Seconds."""
+        return self._front_end - self.clock.seconds
 
     def for_test(self) -> float:
         """Seconds."""
@@ -300,7 +306,7 @@ def seconds_after(clock: Clock, runner: TimedRunner, episodes: int, tests: int, 
     be granted in full."""
     assert clock.limit is not None
     each = _round(episodes, runner.episodes)
-    wanted = (2 + trimmed) * _TOP * each + tests
+    wanted = (3 + trimmed) * _TOP * each + tests
     return min(_AFTER * clock.limit, wanted * runner.pace + 2 * _writing(clock))
 
 
@@ -347,8 +353,9 @@ def choose_and_test(
     if trimmed:
         winner, trimming, more = _trimmed(winner, course, rounds[3:])
         spent += more
+    front = _front(objective, winner, finalists, rounds[:2], course)
     own = finalists, interface, result, spent, objective.space
-    told = tuple(course.phases), (*notes, *course.notes), dict(begun or {}), trimming
+    told = tuple(course.phases), (*notes, *course.notes), dict(begun or {}), trimming, front
     found = PolicySearch(winner, np.empty(0), (), *own, (), *told)
     write(found)
     end = course.begin("test", f"{len(test_seeds)} unseen seeds")
@@ -408,6 +415,51 @@ def meet(whole: TreePolicy, trimmed: TreePolicy, runner: Runner, seeds: Ints) ->
     fall, count = before - after, len(seeds)
     error = float(fall.std(ddof=1)) / math.sqrt(count)
     return Trimming(whole, trimmed, float(fall.mean()), error, float(before.std(ddof=1)), count)
+
+
+def _front(
+    objective: TreeObjective,
+    winner: TreePolicy,
+    finalists: Sequence[Finalist],
+    rounds: Sequence[Ints],
+    course: _Course,
+) -> tuple[Finalist, ...]:
+    """The best tree of each size that is better than all smaller ones, and the winner; by rising size.
+
+    Smaller trees come from the winner: again and again that decision gives way to one of its sides which costs the
+    least return over the episodes of the first round of the choice. They are compared with the finalists over
+    those of the second.
+    """
+    few, many = rounds
+    runner, path, tree = course.runner, [winner], winner
+    end = course.begin("front", f"trees of fewer than {len(winner)} nodes")
+    hurried = Hurried(runner, lambda: course.for_front() / 2)
+    try:
+        while cuts := tree.cuts():
+            worths = _means(paired_returns(cuts, hurried, few)) - objective.charges(Forest.of(cuts))
+            tree = max(zip(worths.tolist(), cuts, strict=True), key=lambda pair: (pair[0], -len(pair[1])))[1]
+            path.append(tree)
+    except OutOfTimeError:
+        course.note("the time limit left the front without its smallest trees")
+    known = {finalist.policy for finalist in finalists}
+    new = [policy for policy in dict.fromkeys(path) if policy not in known]
+    prices = objective.charges(Forest.of(new)).tolist() if new else []
+    entries = [
+        Finalist(policy, math.nan, math.nan, math.nan, 0, price)
+        for policy, price in zip(new, prices, strict=True)
+    ]
+    met = _ranked(entries, runner, many, course.for_front) if entries else []
+    end()
+    return _best_of_sizes([*finalists, *(own for own in met if own.episodes)], winner)
+
+
+def _best_of_sizes(trees: Sequence[Finalist], winner: TreePolicy) -> tuple[Finalist, ...]:
+    found: list[Finalist] = []
+    for own in sorted(trees, key=lambda own: (len(own.policy), -own.worth)):
+        better = math.isfinite(own.worth) and all(own.worth > other.worth for other in found)
+        if own.policy == winner or better:
+            found.append(own)
+    return tuple(found)
 
 
 def _tested(
@@ -521,9 +573,11 @@ def _ranked(finalists: Sequence[Finalist], runner: TimedRunner, seeds: Ints, lef
 
 
 def _means(table: Floats) -> Floats:
-    """Of each row, -inf where an episode failed, whose return is NaN."""
-    means: Floats = np.nan_to_num(table.mean(axis=1), nan=-np.inf)
-    return means
+    """Of each row, -inf where an episode failed, whose return is NaN; where one fails in every row, of the others."""
+    means: Floats = table.mean(axis=1)
+    if np.isnan(means).all() and not np.isnan(table).all(axis=1).any():
+        means = np.nanmean(table, axis=1)
+    return np.nan_to_num(means, nan=-np.inf)
 
 
 def trim(policy: TreePolicy, runner: Runner, few: Ints, many: Ints, more: Ints) -> tuple[TreePolicy, int]:

@@ -43,7 +43,13 @@ from discodso.tasks.policies.highest import highest_return
 from discodso.tasks.policies.limits import prices_of
 from discodso.tasks.policies.making import as_environment
 from discodso.tasks.policies.objective import TreeObjective
-from discodso.tasks.policies.policy_choice import Phase, PolicySearch, choose_and_test, seconds_after
+from discodso.tasks.policies.policy_choice import (
+    Finalist,
+    Phase,
+    PolicySearch,
+    choose_and_test,
+    seconds_after,
+)
 from discodso.tasks.policies.policy_options import BUDGET, PolicyOptions
 from discodso.tasks.policies.racing import Racing
 from discodso.tasks.policies.scoring import name_of, scoring_of
@@ -61,7 +67,7 @@ _PROBING = 0.1  # of the time limit, for probing at most
 # Calls without a better tree that end a search by default: this part of the budget, and at least so many.
 _PATIENCE_PART, _LEAST_PATIENCE = 2, 3000
 _PERFECT_TREES, _PERFECT_EPISODES = 10, 1000  # as good as can be, after which no better ones are looked for
-_SUMMARY, _PICTURE = "summary.json", "tree.svg"
+_SUMMARY, _PICTURE, _FRONT = "summary.json", "tree.svg", "front.json"
 # Over common episodes means differ by less than their errors would allow.
 _COMMON_RACES = Racing(margin=0.3)
 _SHARING = 0.5  # of the seconds left, for steps that are counted for the picture
@@ -306,7 +312,7 @@ def _racing(options: PolicyOptions, method: MethodSettings, paper: bool) -> Raci
 
 
 def _write(found: PolicySearch, folder: Path | None, clock: Clock, runner: TimedRunner) -> None:
-    """policy.json, tree.svg, tree.png, and at last summary.json: where it is, all the others are.
+    """policy.json, front.json, tree.svg, tree.png, and at last summary.json: where it is, all the others are.
 
     It comes twice, before the test and with it. Before the test the summary has no "calls", by which the run would
     be over, and pictures have no shares of steps.
@@ -316,6 +322,8 @@ def _write(found: PolicySearch, folder: Path | None, clock: Clock, runner: Timed
     found.policy.save(folder / POLICY)
     if found.trimming is not None:
         found.trimming.other.save(folder / ("untrimmed.json" if found.trimming.holds else "trimmed.json"))
+    front = [_point(own, own.policy == found.policy) for own in found.front]
+    write_atomically(folder / _FRONT, json.dumps({"trees": front}, indent=1, allow_nan=False) + "\n")
     environment, seeds = found.interface.environment, found.test_seeds
     shares, score = None, "not tested yet"
     if found.is_tested:
@@ -339,6 +347,15 @@ def _write(found: PolicySearch, folder: Path | None, clock: Clock, runner: Timed
     write_atomically(folder / _SUMMARY, summary + "\n")
 
 
+def _point(own: Finalist, chosen: bool) -> dict[str, Any]:
+    """A tree of the front, for JSON."""
+    error = own.error if math.isfinite(own.error) else None
+    mean = own.mean if math.isfinite(own.mean) else None
+    figures = {"mean": mean, "error": error, "episodes": own.episodes, "price": own.price}
+    policy = json.loads(own.policy.to_json())
+    return {"nodes": len(own.policy), **figures, "chosen": chosen, "policy": policy}
+
+
 def _read(folder: Path) -> dict[str, Any] | None:
     """What `_write` has written: the tree, the figures and the picture, each None if it is not there."""
     try:
@@ -346,7 +363,9 @@ def _read(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         picture = None
     policy, summary = read_object(folder / POLICY), read_object(folder / _SUMMARY)
-    return None if policy is summary is None else {"policy": policy, "summary": summary, "picture": picture}
+    front = (read_object(folder / _FRONT) or {}).get("trees")
+    found = {"policy": policy, "summary": summary, "picture": picture, "front": front}
+    return None if policy is summary is None else found
 
 
 def _introduction(interface: Interface) -> list[Any]:
@@ -440,7 +459,27 @@ def _page(ending: Any) -> Mapping[str, Any]:
     mean, error = summary.get("test_mean"), summary.get("test_error")
     if isinstance(mean, (int, float)) and isinstance(error, (int, float)):
         found["score"] = f"{mean:.2f} ± {error:.2f} on unseen seeds"
+    points = [point for tree in (ending or {}).get("front") or [] if (point := _drawn(tree)) is not None]
+    if points:
+        note = "Each point is a tree that is better than all smaller ones; the large one was chosen."
+        own = {"x": "nodes", "y": "mean return", "log": False, "points": points, "note": note}
+        found["front"] = {**own, "title": "Return and size"}
     return found
+
+
+def _drawn(tree: Any) -> dict[str, Any] | None:
+    """A tree of the front for a page; None if someone edited it."""
+    try:
+        policy = TreePolicy.from_dict(tree["policy"])
+        mean, error, price = float(tree["mean"]), tree["error"], float(tree["price"])
+        note = f"{mean:.2f}" + (f" ± {error:.2f}" if error is not None else "") + f", {len(policy)} nodes"
+    except (DiscodsoError, KeyError, TypeError, ValueError):
+        return None
+    if price:
+        note += f", {price:g} paid for its features"
+    text, svg = str(policy.export("text")), policy._repr_svg_()
+    shown = {"text": text, "math": None, "svg": svg, "note": note, "chosen": bool(tree.get("chosen"))}
+    return {"x": len(policy), "y": mean - price, **shown}
 
 
 _FIGURES = ("test_mean", "test_error", "nodes", "calls", "episodes", "validation_episodes")
@@ -488,10 +527,16 @@ episodes = 100             # N, for one objective call: its reward is their mean
 # trim = true              # at the end, cut out decisions that earn nothing; by default as the preset has it
 # resolution = 0.01        # closest distance of thresholds on one path, as a share of their range
 # test_seeds = [0, 1, 2]   # for the final score; 0 to 999 by default
+# max_depth = 4            # decisions on the way to a leaf
+# max_features = 3         # different features in a tree
+# discount = 0.99          # of rewards for each step
+# score = "module:function"   # of the rewards and infos of an episode, in place of the return
 # probe_ranges = true      # thresholds where features lie in random episodes, instead of in declared bounds
 # [task.arguments]         # of the environment
 # [task.ranges]            # of thresholds, by feature
 # angle = [-0.2, 0.2]
+# [task.feature_prices]    # what a tree pays for looking at a feature
+# velocity = 5.0
 """,
     budget=BUDGET,
     target=500.0,
