@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,8 @@ from discodso.tasks.policies import policy_options
 from discodso.tasks.policies.policy_options import PolicyOptions
 from discodso.tasks.regression import options as regression_options
 from discodso.tasks.regression.options import RegressionOptions
+
+_BEGAN = time.monotonic()  # loading the rest of the program takes time, too
 
 
 class TaskOrFile(TyperGroup):
@@ -126,10 +129,15 @@ def _settings(task: Any, plan: Plan, search: Search) -> Any:
 def _start(
     settings: Any, out: Path | None, watching: Watching, plot: Path | None = None, resume: bool = False
 ) -> None:
+    from discodso.run.callbacks import Callbacks
+    from discodso.run.clock import Clock
     from discodso.run.start import start
 
     introduce = None if watching.as_json else partial(print_lines, error=True)
-    outcome = start(settings, out=out, resume=resume, callback=callbacks_for(watching), introduce=introduce)
+    callbacks = callbacks_for(watching)
+    clock = Clock(settings.plan.time_limit, partial(Callbacks(callbacks), "note"))
+    clock.go_on(time.monotonic() - _BEGAN)
+    outcome = start(settings, out=out, resume=resume, callback=callbacks, introduce=introduce, clock=clock)
     show_outcome(settings.kind, outcome, watching.as_json, out)
     if plot is not None:  # last, so that a picture that cannot be written costs nothing
         settings.kind.draw(outcome.found, plot)

@@ -46,7 +46,7 @@ _ROUNDS = (1, 10, 100)
 _MOST, _PART = 200, 5000
 _FEW = 8  # episodes for a tree, below which rather fewer trees are compared
 _AFTER = 0.25  # of the time limit, for all that comes after the search, at most
-_WRITING = 0.6  # seconds for pictures and files
+_WRITING = 1.0  # seconds for pictures and files
 _LEAST = 2  # episodes of a test
 _ALLOWED = 0.1  # of the spread of returns, by which a trimmed tree may be worse
 _CERTAIN = 1.645  # standard errors: the upper end of a 95 % interval to one side
@@ -265,6 +265,10 @@ class _Course:
         ends = (math.inf,) * 4 if math.isinf(left) else tuple(now + part for part in parts)
         self._choice_end, self._trim_end, self._front_end, self._end = ends
 
+    def keep(self, seconds: float) -> None:
+        """Keep so many seconds for pictures and files after the test, if that is more than was thought."""
+        self._end = min(self._end, self.clock.seconds + self.clock.left - seconds)
+
     def note(self, words: str) -> None:
         """Say something that is to be kept."""
         self.clock.say(words)
@@ -346,7 +350,8 @@ def choose_and_test(
         reason = reasons.most_common(1)[0][0] if reasons else result.sentence
         raise EvaluationError(f"no episode of {interface.environment} succeeded: {reason}")
     runner = timed(objective.runner)
-    course = _Course(runner, clock or Clock(), phases, len(test_seeds))
+    clock = clock or Clock()
+    course = _Course(runner, clock, phases, len(test_seeds))
     rounds = _seeds(_round(objective.episodes, result.cost or 0.0), seed)
     finalists, spent = _validate(objective, result.top, rounds[:3], course)
     winner, trimming = finalists[0].policy, None
@@ -357,7 +362,9 @@ def choose_and_test(
     own = finalists, interface, result, spent, objective.space
     told = tuple(course.phases), (*notes, *course.notes), dict(begun or {}), trimming, front
     found = PolicySearch(winner, np.empty(0), (), *own, (), *told)
+    before = clock.seconds
     write(found)
+    course.keep(clock.seconds - before)
     end = course.begin("test", f"{len(test_seeds)} unseen seeds")
     returns, reasons_by_seed = _tested(winner, plain or runner, test_seeds, course)
     good, scores = np.isfinite(returns), np.empty(0)
@@ -573,7 +580,7 @@ def _ranked(finalists: Sequence[Finalist], runner: TimedRunner, seeds: Ints, lef
 
 
 def _means(table: Floats) -> Floats:
-    """Of each row, -inf where an episode failed, whose return is NaN; where one fails in every row, of the others."""
+    """Of each row; -inf where an episode failed, whose return is NaN, unless some fail in every row."""
     means: Floats = table.mean(axis=1)
     if np.isnan(means).all() and not np.isnan(table).all(axis=1).any():
         means = np.nanmean(table, axis=1)
