@@ -228,7 +228,7 @@ def resume_regression(folder: Path):
 def start_policy(folder: Path, method: DisCoSettings = SMALL):
     return search_policy(
         "CartPole-v1",
-        budget=1000,
+        budget=500,
         episodes=10,
         seed=4,
         method=method,

@@ -27,10 +27,10 @@ class Terminal(io.StringIO):
         return True
 
 
-def shown_by(monkeypatch, stream, **how):
+def shown_by(monkeypatch, stream, budget=12_000, **how):
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
-    model = DisCoRegressor(budget=12_000, random_state=0, **how).fit(X, Y)
+    model = DisCoRegressor(budget=budget, random_state=0, **how).fit(X, Y)
     monkeypatch.undo()
     return model, "" if stream is None or stream.closed else stream.getvalue()
 
@@ -47,7 +47,7 @@ def test_a_terminal_shows_the_best_equations_by_default(monkeypatch):
 
 @pytest.mark.parametrize("how", [{"polish": False, "scaled": False}, {"loss": "mae"}, {}])
 def test_disco_shows_its_equations_too(monkeypatch, how):
-    _, text = shown_by(monkeypatch, Terminal(), method=None, **how)
+    _, text = shown_by(monkeypatch, Terminal(), budget=3000, method=None, **how)
     assert "complexity" in text
 
 
