@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from importlib import import_module
 from typing import Any
@@ -64,6 +64,7 @@ def compiled(
     return decorate
 
 
+@cache
 def _set_apart(made: Any, kinds: tuple[Any, ...]) -> str:
     """Have compiled functions call another one by a name, which is known before they are loaded."""
     code = made.overloads[kinds]
