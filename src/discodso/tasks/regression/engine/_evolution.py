@@ -12,6 +12,8 @@ from discodso.tasks.regression.engine import _variation as variation
 from discodso.tasks.regression.engine._fitting import Fitting, Target, fit, solve_terms
 from discodso.tasks.regression.engine._random import below, chosen, uniform
 from discodso.tasks.regression.engine._trees import (
+    ADD,
+    COLUMN,
     CONSTANT,
     DIV,
     GOLDEN,
@@ -131,6 +133,26 @@ def only_form(archive: Archive, price: int, mark: np.uint64) -> bool:
     return True
 
 
+@compiled(**OPTIONS)
+def too_many(codes: Ints, length: int, coefficients: int, rows: int) -> bool:
+    """Whether coefficients and constants leave less than two rows to tell a law from a curve through all points."""
+    free = coefficients
+    for place in range(length):
+        free += codes[place] == CONSTANT
+    return free > max(rows - 2, 2)
+
+
+@compiled(**OPTIONS)
+def begin_at_data(draft: variation.Draft, columns: Floats, state: Words) -> None:
+    """Let new shifts of inputs, C + x with C = 1 or -1, begin at minus the value of x in some row."""
+    codes, values, length = draft
+    for place in range(length[0] - 2):
+        if codes[place] == ADD and codes[place + 1] == CONSTANT and codes[place + 2] >= COLUMN:
+            if abs(values[place + 1]) == 1.0 and uniform(state) < 0.7:
+                column = columns[codes[place + 2] - COLUMN]
+                values[place + 1] = -column[below(state, len(column))]
+
+
 @compiled(apart=True, **OPTIONS)
 def rate(
     draft: variation.Draft,
@@ -153,7 +175,7 @@ def rate(
     if not valid(codes, length, nesting, most_constants):
         return -1, np.inf
     count = terms_of(codes, length, starts)
-    if count < 1:
+    if count < 1 or too_many(codes, length, count + len(data[2]), len(data[0])):
         return -1, np.inf
     price = int(price_of(codes, length, prices))
     with_offset = True
@@ -282,6 +304,8 @@ def evolve(
                     continue
                 if again and units[0] and not _units.agree(draft, pool, constants, state, about):
                     continue
+        if move == variation.NUMBER:
+            begin_at_data(draft, room[0][0], state)
         counts[3] += 1
         allowed = min(most_calls, calls_allowed - counts[0])
         used, _ = rate(draft, problem, archive, seen, move == variation.MOVE, allowed, probes, room, starts)

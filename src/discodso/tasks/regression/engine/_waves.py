@@ -14,19 +14,27 @@ from discodso.tasks.regression.engine._fitting import SUMS
 
 @compiled(**SUMS)
 def best_wave(
-    residual: Floats, roots: Floats, factor: Floats, argument: Floats, step: float, count: int
-) -> tuple[float, float]:
-    """Frequency and phase of the wave times factor[n] that explains most of residual[n].
+    residual: Floats,
+    roots: Floats,
+    factor: Floats,
+    argument: Floats,
+    base: Floats,
+    first: float,
+    step: float,
+    count: int,
+) -> tuple[float, float, float]:
+    """Frequency and phase of the wave times factor[n] that explains most of residual[n], and how much that is.
 
-    Frequencies are `step`, 2 `step`, ..., `count` of them, of sin(w argument + phase). The residual is multiplied
-    by the roots of the weights, whose squares sum to 1, and has no offset. The frequency is 0 if no wave explains
-    anything.
+    Frequencies w are `first`, `first` + `step`, ..., `count` of them, of sin(base + w argument + phase). The
+    residual is multiplied by the roots of the weights, whose squares sum to 1, and has no offset. All are 0 if no
+    wave explains anything.
     """
     n = len(residual)
     turn_sine, turn_cosine = np.sin(step * argument), np.cos(step * argument)
-    sine, cosine = np.zeros(n), np.ones(n)
+    # One step before the first: each turn comes before its use.
+    sine, cosine = np.sin(base + (first - step) * argument), np.cos(base + (first - step) * argument)
     best, frequency, phase = 0.0, 0.0, 0.0
-    for k in range(1, count + 1):
+    for k in range(count):
         ss = sc = cc = rs = rc = offset_s = offset_c = 0.0
         for j in range(n):
             s = sine[j] * turn_cosine[j] + cosine[j] * turn_sine[j]
@@ -47,5 +55,5 @@ def best_wave(
         a, b = (cc * rs - sc * rc) / determinant, (ss * rc - sc * rs) / determinant
         gain = a * rs + b * rc
         if gain > best:
-            best, frequency, phase = gain, k * step, np.arctan2(b, a)
-    return frequency, phase
+            best, frequency, phase = gain, first + k * step, np.arctan2(b, a)
+    return frequency, phase, best

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import comb
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from discodso.tasks.regression.engine import _evolution as evolution
 from discodso.tasks.regression.engine import _fitting as fitting
 from discodso.tasks.regression.engine import _pool as pools
 from discodso.tasks.regression.engine import _trees as trees
-from discodso.tasks.regression.engine import _units, dictionaries
+from discodso.tasks.regression.engine import _units, dictionaries, sweeps
 from discodso.tasks.regression.engine import _variation as variation
 from discodso.tasks.regression.engine import _waves as waves
 from discodso.tasks.regression.engine._random import below
@@ -49,11 +50,8 @@ EXACT = 1e-24  # errors of rounding
 _LONGER, _LEAST_LONGER = 1.25, 1000  # calls until a search that has explained all digits ends
 _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expressions, of one input; then y itself
 _EARNED = 0.5  # of y's share, goes to other views as far as the front is theirs
-_WAVES, _CYCLES, _TO_A_CYCLE = (
-    3,
-    24,
-    2.5,
-)  # of a step: spectra, each up to so many cycles; frequencies to a cycle
+_WAVES = 3  # spectra in a step
+_SWEEP, _PLANES, _BEST_WAVES = 0.04, 0.03, 8  # of the budget for spectra in order; and how many waves are fitted
 _PARTS = 30  # of the pool, in which waves run and by which they are multiplied
 _DICTIONARIES = 0.01  # of the budget, for each dictionary in each view
 _HALVES = 0.01  # from a half: a power that is none
@@ -281,6 +279,7 @@ class EquationSearch:
         if self.stage and int(self.counts[0]) == before:
             if self.stage == 1:
                 self._thin_out(limit)
+                self._sweep(limit)
                 self.stage = 2
             if int(self.counts[0]) < limit:
                 self._evolve(limit)
@@ -400,6 +399,45 @@ class EquationSearch:
                     self._thin_out_one(view, terms, limit)
         self._rewrite(limit)
 
+    def _sweep(self, limit: int) -> None:
+        """Offer the waves that explain most, of spectra of all inputs; beside nothing and beside a polynomial."""
+        setting, view = self.setting, self.views[0]
+        if setting.units is not None or setting.most_constants < 2 or not {ADD, MUL, SIN} <= set(setting.operators):
+            return
+        columns = setting.columns
+        rest, roots, fixed, _ = self._target(view)
+        size = next((d for d in (2, 1) if comb(len(columns) + d, d) <= trees.MOST_TERMS), 0)
+        terms = [self._monomial(chosen) for chosen in dictionaries.monomials(len(columns), size)]
+        table = np.array([self._values(codes) for codes in terms]).reshape(len(terms), len(rest)) * roots
+        basis = np.linalg.qr(np.concatenate((fixed, table)).T)[0].T
+        left = rest - (basis @ rest) @ basis
+        decays = EXP in setting.operators
+        found: list[tuple[float, Part, bool]] = []
+
+        def look(waves: Iterator[sweeps.Wave], most: float, beside: bool) -> None:
+            last = min(int(self.counts[0]) + int(most * setting.budget), limit - 100)
+            while int(self.counts[0]) < last and (wave := next(waves, None)) is not None:
+                self.counts[0] += wave.calls
+                view.calls += wave.calls
+                if wave.part is not None:
+                    found.append((wave.share, wave.part, beside))
+
+        if rest @ rest > EXACT:
+            look(sweeps.single_waves(columns, rest, roots, decays), _SWEEP / 2, False)
+            look(sweeps.fast_waves(columns, rest, roots), _SWEEP / 2, False)
+        if terms and left @ left > EXACT * (rest @ rest):
+            look(sweeps.single_waves(columns, left, roots, decays), _SWEEP / 2, True)
+            if setting.most_constants > 2:
+                look(sweeps.plane_waves(columns, left, roots), _PLANES, True)
+        for share, (codes, values), beside in sorted(found, key=lambda one: -one[0])[:_BEST_WAVES]:
+            tokens = [token for own in terms for token in (ADD, *own)] if beside else []
+            draft, length = self._draft(), len(codes) + len(tokens)
+            if share > 0 and length <= len(draft[0]):
+                # A sum of sums in prefix order: each + takes a term, the last one the wave.
+                draft[0][:length], draft[1][:length] = [*tokens, *codes], [math.nan] * len(tokens) + values
+                draft[2][0] = length
+                self._rate(draft, limit, 40)
+
     def _thin_out_one(self, view: View, terms: list[list[int]], limit: int) -> None:
         table = np.array([self._values(codes) for codes in terms]) * view.roots
         kept = np.flatnonzero(np.isfinite(table).all(axis=1) & (np.abs(table).max(axis=1) < 1e100))
@@ -494,7 +532,7 @@ class EquationSearch:
         Its frequency is where the spectrum of what is left is highest. Each frequency that is tried is a call.
         """
         view, random = self.views[0], self.random
-        tried = min(int(_CYCLES * _TO_A_CYCLE), len(view.rest) // 2)
+        tried = min(int(sweeps.CYCLES * sweeps.TO_A_CYCLE), len(view.rest) // 2)
         if int(self.counts[0]) + tried + 20 > limit:
             return
         filled = np.flatnonzero(view.archive[6])
@@ -521,18 +559,15 @@ class EquationSearch:
         spread = float(np.ptp(argument))
         if not (0 < spread < 1e150 and np.isfinite(residual).all() and np.abs(size).max() < 1e150):
             return
-        step = 2 * math.pi / (_TO_A_CYCLE * spread)
-        frequency, phase = waves.best_wave(residual, view.roots, size, argument, step, tried)
+        step = 2 * math.pi / (sweeps.TO_A_CYCLE * spread)
+        zeros = np.zeros(len(residual))
+        frequency, phase, _ = waves.best_wave(
+            residual, view.roots, size, argument, zeros, step, step, tried
+        )
         if frequency == 0.0:
             return
-        wave = [MUL, *factor, SIN] if factor is not None else [SIN]
-        numbers = [math.nan] * len(wave)
-        if abs(math.sin(phase)) > 0.02:
-            wave, numbers = [*wave, ADD, CONSTANT], [*numbers, math.nan, phase]
-        wave, numbers = (
-            [*wave, MUL, CONSTANT, *inner],
-            [*numbers, math.nan, frequency, *[math.nan] * len(inner)],
-        )
+        parts = [] if factor is None else [(factor, [math.nan] * len(factor))]
+        wave, numbers = times([*parts, sweeps.written_wave(inner, frequency, phase)])
         if len(mother):
             wave, numbers = [ADD, *wave], [math.nan, *numbers]
         length = len(wave) + len(mother)
