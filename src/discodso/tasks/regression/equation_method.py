@@ -35,7 +35,7 @@ _MOST_ROWS, _EXTREME_ROWS = 1000, 100  # that the search looks at, and how many 
 _CANDIDATES, _BETTER, _CLOSE = 64, 0.999, 1.3  # for the choice of a model
 _NEWS = 60  # designs that are new on the front after a step, at most
 _STEP = 5000  # calls between two looks at clocks and limits
-_MODERATE = (1e-2, 1e2)  # inputs of this size are not rescaled
+_MODERATE = (1e-2, 1e2)  # inputs and targets of this size are not rescaled
 CODE_NAMES = {operator.code: name for name, operator in OPERATORS.items()}
 
 
@@ -83,7 +83,7 @@ class EquationMethod:
         rows, weights = sample(fit.target, fit.weights)
         columns = np.ascontiguousarray(fit.columns[:, rows])
         self.scale = _scales(fit.columns)
-        self.target_scale = _power_of_ten(float(np.sqrt(fit.weights @ np.square(fit.target))))
+        self.target_scale = _scale(float(np.sqrt(fit.weights @ np.square(fit.target))))
         self.literals, names = _library(settings.description)
         self.setting: Setting = make_setting(
             columns / self.scale[:, None],
@@ -356,8 +356,13 @@ def _scales(columns: Floats) -> Floats:
     for column in columns:
         sizes = np.abs(column[column != 0])
         size = float(np.exp(np.log(sizes).mean())) if len(sizes) else 1.0
-        scales.append(1.0 if _MODERATE[0] <= size <= _MODERATE[1] else _power_of_ten(size))
+        scales.append(_scale(size))
     return np.array(scales)
+
+
+def _scale(size: float) -> float:
+    """By which numbers of this size are divided; laws such as log(x) have them as they are."""
+    return 1.0 if _MODERATE[0] <= size <= _MODERATE[1] else _power_of_ten(size)
 
 
 def _power_of_ten(size: float) -> float:

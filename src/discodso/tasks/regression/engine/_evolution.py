@@ -135,7 +135,7 @@ def only_form(archive: Archive, price: int, mark: np.uint64) -> bool:
 
 @compiled(**OPTIONS)
 def too_many(codes: Ints, length: int, coefficients: int, rows: int) -> bool:
-    """Whether coefficients and constants leave less than two rows to tell a law from a curve through all points."""
+    """Whether coefficients and constants leave less than two rows that could tell a law from any curve."""
     free = coefficients
     for place in range(length):
         free += codes[place] == CONSTANT
@@ -144,13 +144,14 @@ def too_many(codes: Ints, length: int, coefficients: int, rows: int) -> bool:
 
 @compiled(**OPTIONS)
 def begin_at_data(draft: variation.Draft, columns: Floats, state: Words) -> None:
-    """Let new shifts of inputs, C + x with C = 1 or -1, begin at minus the value of x in some row."""
+    """Let new shifts of inputs, C + x with C = 1 or -1, begin at minus the mean of x in two rows."""
     codes, values, length = draft
     for place in range(length[0] - 2):
-        if codes[place] == ADD and codes[place + 1] == CONSTANT and codes[place + 2] >= COLUMN:
-            if abs(values[place + 1]) == 1.0 and uniform(state) < 0.7:
-                column = columns[codes[place + 2] - COLUMN]
-                values[place + 1] = -column[below(state, len(column))]
+        shift = codes[place] == ADD and codes[place + 1] == CONSTANT and codes[place + 2] >= COLUMN
+        if shift and abs(values[place + 1]) == 1.0 and uniform(state) < 0.7:
+            column = columns[codes[place + 2] - COLUMN]
+            one, other = below(state, len(column)), below(state, len(column))
+            values[place + 1] = -0.5 * (column[one] + column[other])
 
 
 @compiled(apart=True, **OPTIONS)

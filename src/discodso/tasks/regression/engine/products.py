@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from discodso.base.arrays import Floats
-from discodso.tasks.regression.engine._trees import DIV, INV, MUL, N2, SQRT
+from discodso.tasks.regression.engine._trees import ADD, CONSTANT, DIV, INV, MUL, N2, SQRT
 
 Part = tuple[list[int], list[float]]  # codes and values of an expression
 
@@ -67,6 +67,22 @@ def times(parts: list[Part]) -> Part:
     for more, more_values in reversed(parts[:-1]):
         codes, values = [MUL, *more, *codes], [math.nan, *more_values, *values]
     return codes, values
+
+
+def added(parts: list[Part]) -> Part:
+    """The sum of some parts."""
+    codes, values = parts[-1]
+    for more, more_values in reversed(parts[:-1]):
+        codes, values = [ADD, *more, *codes], [math.nan, *more_values, *values]
+    return codes, values
+
+
+def scaled_term(factor: float, codes: list[int]) -> Part:
+    """A factor times an expression without constants; the factor alone for an empty one."""
+    values = [math.nan] * len(codes)
+    if not codes:
+        return [CONSTANT], [factor]
+    return (codes, values) if factor == 1.0 else ([MUL, CONSTANT, *codes], [math.nan, factor, *values])
 
 
 def quotient(above: list[Part], below: list[Part], operators: tuple[int, ...]) -> Part | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from math import comb
 
 import numpy as np
@@ -23,7 +24,7 @@ from discodso.tasks.regression.engine import _evolution as evolution
 from discodso.tasks.regression.engine import _fitting as fitting
 from discodso.tasks.regression.engine import _pool as pools
 from discodso.tasks.regression.engine import _trees as trees
-from discodso.tasks.regression.engine import _units, dictionaries, sweeps
+from discodso.tasks.regression.engine import _units, dictionaries, quotients, sweeps
 from discodso.tasks.regression.engine import _variation as variation
 from discodso.tasks.regression.engine import _waves as waves
 from discodso.tasks.regression.engine._random import below
@@ -32,6 +33,7 @@ from discodso.tasks.regression.engine._trees import (
     COLUMN,
     CONSTANT,
     COS,
+    DIV,
     EXP,
     LITERAL,
     LOG,
@@ -39,19 +41,36 @@ from discodso.tasks.regression.engine._trees import (
     MUL,
     N2,
     SIN,
+    SUB,
 )
-from discodso.tasks.regression.engine.products import Part, exponents, product, rounded, times
+from discodso.tasks.regression.engine.products import (
+    Part,
+    added,
+    exponents,
+    product,
+    quotient,
+    rounded,
+    scaled_term,
+    times,
+)
 from discodso.tasks.regression.engine.setting import LARGEST, Setting, Units
 from discodso.tasks.regression.engine.views import LINKS, MOST_PRICE, SLOTS, View
 
 _SMALL_STEP = 1000
 _LARGEST_POWER = 8
 EXACT = 1e-24  # errors of rounding
+VARY = 5  # the last stage
 _LONGER, _LEAST_LONGER = 1.25, 1000  # calls until a search that has explained all digits ends
 _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expressions, of one input; then y itself
+_AHEAD = 0.1  # of all calls, to each of the views that explain most of their own target
 _EARNED = 0.5  # of y's share, goes to other views as far as the front is theirs
 _WAVES = 3  # spectra in a step
-_SWEEP, _PLANES, _BEST_WAVES = 0.04, 0.03, 8  # of the budget for spectra in order; and how many waves are fitted
+_SHIFTS = 0.04  # of the budget, for functions of one input that is shifted
+_SWEEP, _PLANES, _BEST_WAVES = (
+    0.04,
+    0.03,
+    8,
+)  # of the budget for spectra in order; and how many waves are fitted
 _PARTS = 30  # of the pool, in which waves run and by which they are multiplied
 _DICTIONARIES = 0.01  # of the budget, for each dictionary in each view
 _HALVES = 0.01  # from a half: a power that is none
@@ -85,7 +104,7 @@ class EquationSearch:
         self.counts = np.zeros(4, np.int64)  # calls, repeats, invalid drafts, proposals
         self.views = self._views()
         self._start_pool(probes, inputs)
-        self.stage = 0  # 0 for short expressions, 1 for dictionaries, 2 for variations
+        self.stage = 0  # 0 for short expressions, then dictionaries, quotients, shifts and waves, and VARY
         self.solved_at: int | None = None  # calls after which all digits were explained
         self.complete = 0  # price up to which all expressions were rated
 
@@ -277,11 +296,11 @@ class EquationSearch:
         else:
             self.stage = max(self.stage, 1)
         if self.stage and int(self.counts[0]) == before:
-            if self.stage == 1:
-                self._thin_out(limit)
-                self._sweep(limit)
-                self.stage = 2
-            if int(self.counts[0]) < limit:
+            beginnings = (self._thin_out, self._divide, self._shift, self._sweep)
+            while self.stage < VARY and int(self.counts[0]) == before:
+                beginnings[self.stage - 1](limit)
+                self.stage += 1
+            if self.stage == VARY and int(self.counts[0]) < limit:
                 self._evolve(limit)
         self._look()
         return int(self.counts[0]) - before
@@ -390,19 +409,125 @@ class EquationSearch:
             if MUL in self.setting.operators
         ]
         found.append([self._part(item) for item in range(min(_PARTS, self.pool_count))])
+        single = [[code, COLUMN + i] for i in range(inputs) for code in self.unary.tolist()]
+        sizes = [[LOG_SIZE, *codes] for codes in single if codes[0] != EXP]
         for view in self.views:
-            for listed in found:
+            for listed in [[*([COLUMN + i] for i in range(inputs)), *sizes]] if view.products else found:
                 terms = self._of_its_unit(view, listed)
                 room = limit - int(self.counts[0])
                 small = len(terms) + trees.MOST_TERMS <= min(room, _DICTIONARIES * self.setting.budget)
-                if terms and small and 2 * len(terms) <= count and not view.products:
+                if terms and small and 2 * len(terms) <= count:
                     self._thin_out_one(view, terms, limit)
         self._rewrite(limit)
 
-    def _sweep(self, limit: int) -> None:
-        """Offer the waves that explain most, of spectra of all inputs; beside nothing and beside a polynomial."""
+    def _divide(self, limit: int) -> None:
+        """Offer the quotient of two sums of monomials if there is one that is y, up to an offset."""
         setting, view = self.setting, self.views[0]
-        if setting.units is not None or setting.most_constants < 2 or not {ADD, MUL, SIN} <= set(setting.operators):
+        if setting.units is not None or not {ADD, MUL, DIV} <= set(setting.operators):
+            return
+        for chosen in quotients.exponents(len(setting.columns)):
+            left = min(limit - int(self.counts[0]), _DICTIONARIES * setting.budget)
+            terms = [self._monomial(own) for own in chosen]
+            if 2 * len(terms) > left:
+                return
+            table = np.array([self._values(codes) if codes else np.ones(len(view.rest)) for codes in terms])
+            self.counts[0] += len(terms)  # as many columns again as there are terms
+            view.calls += len(terms)
+            with one_blas_thread():
+                found = quotients.relation(table, setting.target, view.roots)
+            if found is None:
+                continue
+            above, _ = quotients.without_offset(*found)
+            below = found[1]
+            if not above.any() or np.count_nonzero(below) > trees.MOST_TERMS:
+                return
+            if np.count_nonzero(below) == 1:
+                (place,) = np.flatnonzero(below)
+                under = [(terms[place], [math.nan] * len(terms[place]))] if terms[place] else []
+                overs = [
+                    [(terms[k], [math.nan] * len(terms[k]))] if terms[k] else []
+                    for k in np.flatnonzero(above)
+                ]
+            else:
+                under, over = self._summed(chosen, below), self._summed(chosen, above)
+                overs = [[] if over[0][0] == [CONSTANT] else over]
+            written = [quotient(over, under, setting.operators) for over in overs]
+            parts = [part for part in written if part is not None and part[0]]
+            if not parts:
+                return
+            codes, values = added(parts)
+            self._propose(codes, values, limit, 40)
+            return
+
+    def _summed(self, chosen: Sequence[tuple[int, ...]], coefficients: Floats) -> list[Part]:
+        """A sum of monomials as the only factor of a product, squares of differences written as such."""
+        left = {chosen[place]: float(coefficients[place]) for place in np.flatnonzero(coefficients).tolist()}
+        squared = {N2, SUB} <= set(self.setting.operators)
+        pairs = quotients.squares(left) if squared else []
+        codes = [[N2, ADD if sign > 0 else SUB, COLUMN + i, COLUMN + j] for _, i, j, sign in pairs]
+        codes += [self._monomial(own) for own in left]
+        factors = quotients.ratios(np.array([*(factor for factor, _, _, _ in pairs), *left.values()]))
+        return [
+            added([scaled_term(factor, own) for factor, own in zip(factors.tolist(), codes, strict=True)])
+        ]
+
+    def _shift(self, limit: int) -> None:
+        """Offer functions of one input, shifted and scaled, beside inputs and squares, and beside nothing."""
+        setting, inputs = self.setting, len(self.setting.columns)
+        if setting.units is not None or setting.most_constants < 2:
+            return
+        squares = [[N2, COLUMN + i] for i in range(inputs)] if N2 in self.unary and 2 * inputs < 8 else []
+        terms = [[COLUMN + i] for i in range(inputs)] + squares
+        terms = [] if len(terms) >= trees.MOST_TERMS else terms
+        views = [view for view in self.views if not view.products]
+        room = min(limit - int(self.counts[0]), int(_SHIFTS * setting.budget))
+        for view in views:
+            last = int(self.counts[0]) + room // len(views)
+            parts = [list(sweeps.shifted(setting.columns[i], i, self.unary.tolist())) for i in range(inputs)]
+            best, best_part = math.inf, None
+            for part in (part for own in zip_longest(*parts) for part in own if part is not None):
+                if int(self.counts[0]) + 60 > last:
+                    break
+                error, values = self._beside(view, terms, part, limit)
+                if error < best:
+                    best, best_part = error, (part[0], values)
+                if terms:
+                    self._beside(view, [], part, limit)
+            left = list(terms)
+            for own in terms if best_part is not None else ():  # without what is not missed
+                fewer = [other for other in left if other != own]
+                if best_part is not None and int(self.counts[0]) < limit:
+                    error, values = self._beside(view, fewer, best_part, limit)
+                    if error < 1.2 * best + EXACT:
+                        left, best, best_part = fewer, error, (best_part[0], values)
+        self._rewrite(limit)
+
+    def _beside(
+        self, view: View, terms: list[list[int]], part: Part, limit: int
+    ) -> tuple[float, list[float]]:
+        """Rate a term beside others; gives the error, and the values of the term as they were fitted."""
+        lead = [token for own in terms for token in (ADD, *own)]
+        draft, length = self._draft(), len(lead) + len(part[0])
+        if length > len(draft[0]):
+            return math.inf, part[1]
+        draft[0][:length], draft[1][len(lead) : length], draft[2][0] = [*lead, *part[0]], part[1], length
+        return self._rate(draft, limit, 30, view), draft[1][len(lead) : length].tolist()
+
+    def _propose(
+        self, codes: list[int], values: list[float], limit: int, most_calls: int, view: View | None = None
+    ) -> float:
+        """Rate an expression for a view, that of y itself if none is given; infinite if it is too long."""
+        draft = self._draft()
+        if len(codes) > len(draft[0]):
+            return math.inf
+        draft[0][: len(codes)], draft[1][: len(codes)], draft[2][0] = codes, values, len(codes)
+        return self._rate(draft, limit, most_calls, view)
+
+    def _sweep(self, limit: int) -> None:
+        """Offer the waves that explain most, of spectra of all inputs; beside nothing, and a polynomial."""
+        setting, view = self.setting, self.views[0]
+        possible = {ADD, MUL, SIN} <= set(setting.operators) and setting.most_constants > 1
+        if setting.units is not None or not possible:
             return
         columns = setting.columns
         rest, roots, fixed, _ = self._target(view)
@@ -431,15 +556,12 @@ class EquationSearch:
                 look(sweeps.plane_waves(columns, left, roots), _PLANES, True)
         for share, (codes, values), beside in sorted(found, key=lambda one: -one[0])[:_BEST_WAVES]:
             tokens = [token for own in terms for token in (ADD, *own)] if beside else []
-            draft, length = self._draft(), len(codes) + len(tokens)
-            if share > 0 and length <= len(draft[0]):
-                # A sum of sums in prefix order: each + takes a term, the last one the wave.
-                draft[0][:length], draft[1][:length] = [*tokens, *codes], [math.nan] * len(tokens) + values
-                draft[2][0] = length
-                self._rate(draft, limit, 40)
+            if share > 0:  # in prefix order each + takes a term, the last one the wave
+                self._propose([*tokens, *codes], [math.nan] * len(tokens) + values, limit, 40)
 
     def _thin_out_one(self, view: View, terms: list[list[int]], limit: int) -> None:
-        table = np.array([self._values(codes) for codes in terms]) * view.roots
+        with np.errstate(all="ignore"):
+            table = np.array([self._values(codes) for codes in terms]) * view.roots
         kept = np.flatnonzero(np.isfinite(table).all(axis=1) & (np.abs(table).max(axis=1) < 1e100))
         if not len(kept):
             return
@@ -454,10 +576,7 @@ class EquationSearch:
             if len(left) > trees.MOST_TERMS:
                 continue
             codes = [ADD] * (len(left) - 1) + [code for place in left for code in terms[kept[place]]]
-            draft = self._draft()
-            if len(codes) <= len(draft[0]):
-                draft[0][: len(codes)], draft[2][0] = codes, len(codes)
-                self._rate(draft, limit, 1, view)
+            self._propose(codes, [math.nan] * len(codes), limit, 1, view)
 
     def _target(self, view: View) -> fitting.Target:
         """What a view fits, without an offset where that would be a constant with a unit."""
@@ -561,20 +680,14 @@ class EquationSearch:
             return
         step = 2 * math.pi / (sweeps.TO_A_CYCLE * spread)
         zeros = np.zeros(len(residual))
-        frequency, phase, _ = waves.best_wave(
-            residual, view.roots, size, argument, zeros, step, step, tried
-        )
+        frequency, phase, _ = waves.best_wave(residual, view.roots, size, argument, zeros, step, step, tried)
         if frequency == 0.0:
             return
-        parts = [] if factor is None else [(factor, [math.nan] * len(factor))]
-        wave, numbers = times([*parts, sweeps.written_wave(inner, frequency, phase)])
+        factors = [] if factor is None else [(factor, [math.nan] * len(factor))]
+        wave, numbers = times([*factors, sweeps.written_wave(inner, frequency, phase)])
         if len(mother):
             wave, numbers = [ADD, *wave], [math.nan, *numbers]
-        length = len(wave) + len(mother)
-        if length <= len(draft[0]):
-            draft[0][:length], draft[1][:length] = [*wave, *mother], [*numbers, *values]
-            draft[2][0] = length
-            self._rate(draft, limit, 16)
+        self._propose([*wave, *mother], [*numbers, *values], limit, 16)
 
     def _part(self, item: int) -> list[int]:
         codes: list[int] = self.pool[0][item, : self.pool[1][item]].tolist()
@@ -609,6 +722,9 @@ class EquationSearch:
                 front.add(float(errors[price * SLOTS]))
         own = [len(front.intersection(view.written.values())) / len(front) for view in self.views[1:]]
         shares = [(1.0 - _PLAIN) / len(own) + _EARNED * part for part in own]
+        ahead = [place for place, view in enumerate(self.views[1:]) if view.best < self.views[0].best]
+        for place in sorted(ahead, key=lambda place: self.views[1 + place].best)[:_LEADING]:
+            shares[place] += _AHEAD
         return [1.0 - sum(shares), *shares]
 
     # ---------------------------------------------------------------------------------- from views to y
@@ -749,20 +865,13 @@ class EquationSearch:
             tokens, numbers = times([(tokens, numbers), more]) if tokens else more
         if not tokens or len(tokens) > setting.longest:
             return math.inf
-        draft = self._draft()
-        draft[0][: len(tokens)], draft[1][: len(tokens)], draft[2][0] = tokens, numbers, len(tokens)
-        return self._rate(draft, limit, 40)
+        return self._propose(tokens, numbers, limit, 40)
 
     # ------------------------------------------------------------------------------------------- results
 
     def offer(self, codes: Sequence[int], values: Sequence[float], limit: int) -> None:
         """Rate an expression from outside, with its constants fitted, until so many calls are spent in all."""
-        length = len(codes)
-        if length > self.setting.longest:
-            return
-        draft = self._draft()
-        draft[0][:length], draft[1][:length], draft[2][0] = codes, values, length
-        self._rate(draft, limit, 60)
+        self._propose(list(codes), list(values), limit, 60)
 
     def kept(self, best: bool = False) -> Iterator[tuple[Ints, Floats, Floats, float, int]]:
         """Codes, values, coefficients in units of y, error and price of what the archive of y holds.

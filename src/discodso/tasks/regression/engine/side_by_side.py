@@ -15,7 +15,7 @@ from discodso.space.state import State
 from discodso.tasks.regression.engine import _evolution as evolution
 from discodso.tasks.regression.engine import _fitting as fitting
 from discodso.tasks.regression.engine import _trees as trees
-from discodso.tasks.regression.engine.search import EquationSearch
+from discodso.tasks.regression.engine.search import VARY, EquationSearch
 from discodso.tasks.regression.engine.setting import LARGEST, Setting
 
 _LEAST = 1000  # calls of each; a smaller step is for the first one alone
@@ -38,7 +38,7 @@ class SideBySide(EquationSearch):
 
     def step(self, room: int) -> int:
         """Spend at most so many calls, the same number in each search; returns how many were spent in all."""
-        if self.stage == 0 or room < self._jobs * _LEAST:
+        if self.stage < VARY or room < self._jobs * _LEAST:
             return super().step(room)
         self._others = self._others or [self._fork(place) for place in range(1, self._jobs)]
         whole = self._steps % _SEEN_EVERY == 0

@@ -1,7 +1,8 @@
-"""Waves of all inputs, looked for in order: alone, times an input, dying away, fast ones, and waves of two inputs.
+"""Terms with constants, looked for in order: functions of one input, and waves.
 
-A spectrum says how much a wave of each frequency explains of what is left of the target. Each frequency that is
-tried on all rows is a call; on some rows it is that share of one.
+Waves are those of one input, alone, times an input or dying away, fast ones, and waves of two inputs. A spectrum
+says how much a wave of each frequency explains of what is left of the target. Each frequency that is tried on all
+rows is a call; on some rows it is that share of one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import combinations, product
 import numpy as np
 
 from discodso.base.arrays import Floats
-from discodso.tasks.regression.engine._trees import ADD, COLUMN, CONSTANT, EXP, MUL, N2, SIN
+from discodso.tasks.regression.engine._trees import ADD, COLUMN, CONSTANT, EXP, INV, LOG, MUL, N2, SIN, SQRT
 from discodso.tasks.regression.engine._waves import best_wave
 from discodso.tasks.regression.engine.products import Part, times
 
@@ -37,6 +38,32 @@ class Wave:
     share: float
     calls: int
     part: Part | None
+
+
+def shifted(column: Floats, place: int, unary: Sequence[int]) -> Iterator[Part]:
+    """Functions of one input, shifted and scaled, with constants to begin from."""
+    low, spread = float(column.min()), float(np.ptp(column))
+    if not 0 < spread < 1e100:
+        return
+    x, nan = COLUMN + place, math.nan
+    if N2 in unary:
+        middle, width = float(np.median(column)), spread / 4
+        for code in unary:
+            if code in (LOG, SQRT, INV):
+                yield (
+                    [code, ADD, CONSTANT, N2, ADD, CONSTANT, x],
+                    [nan, nan, width**2, nan, nan, -middle, nan],
+                )
+                yield [code, ADD, CONSTANT, N2, x], [nan, nan, (spread / 100) ** 2, nan, nan]
+            elif code == EXP:
+                values = [nan, nan, -0.5 / width**2, nan, nan, -middle, nan]
+                yield [code, MUL, CONSTANT, N2, ADD, CONSTANT, x], values
+    for code in unary:
+        if code in (LOG, SQRT, INV):
+            yield [code, ADD, CONSTANT, x], [nan, nan, 0.1 * spread - low, nan]
+        elif code == EXP:
+            for rate in (3 / spread, -3 / spread):
+                yield [code, MUL, CONSTANT, x], [nan, nan, rate, nan]
 
 
 def single_waves(columns: Floats, residual: Floats, roots: Floats, decays: bool) -> Iterator[Wave]:
@@ -67,7 +94,9 @@ def fast_waves(columns: Floats, residual: Floats, roots: Floats) -> Iterator[Wav
     if count < _FEWEST:
         return
     for column, power in product(range(len(columns)), (1, 2, 3)):
-        inner = [[], [COLUMN + column], [N2, COLUMN + column], [MUL, COLUMN + column, N2, COLUMN + column]][power]
+        inner = [[], [COLUMN + column], [N2, COLUMN + column], [MUL, COLUMN + column, N2, COLUMN + column]][
+            power
+        ]
         argument = columns[column] ** power
         if not 0 < float(np.ptp(argument)) < 1e100:
             continue
