@@ -31,7 +31,7 @@ from discodso.tasks.regression.losses import nmse_reward, weighted_variance
 
 _POWER = 1.0  # a model with twice the error is half as likely to be the truth, raised to this power
 _LENGTH = 0.1  # and one token more lowers its logarithm by this
-_SMALLEST = 1e-6  # errors below this share of the variance are no evidence
+_SMALLEST = 1e-9  # errors below this share of the variance are no evidence
 _EXACT, _ROUNDING = 1e-24, 1e3  # an error below the first is that of rounding, which may vary by the second
 _ROWS = 1000  # outside the data, at most
 _FEWEST = 400
@@ -58,12 +58,22 @@ def choose_by_expected_reward(
     if errors.min() < _EXACT:
         # Without noise, what does not fit to the last digits is not the law; of the rest it is the shortest.
         exact = np.flatnonzero(errors <= max(_EXACT, _ROUNDING * errors.min()))
+        # One row may be all that squared errors see: the others should be right, too.
+        right = [right_rows(pool[i], X, y) for i in exact]
+        exact = exact[np.array(right) >= 0.95 * max(right)]
         return min((pool[i] for i in exact), key=lambda p: (p.complexity, p.expected_error))
     expected = expected_rewards(predictions, errors, np.array([p.complexity for p in pool]))
     expected = np.where(errors <= _TIMES * errors.min() + _MORE, expected, -np.inf)
     best = int(expected.argmax())
     close = (expected >= expected[best] - _EQUAL_REWARD) & (errors <= _EQUAL_ERROR * errors[best] + 1e-15)
     return min((pool[i] for i in np.flatnonzero(close)), key=lambda p: (p.complexity, p.expected_error))
+
+
+def right_rows(point: FrontPoint, X: Floats, y: Floats) -> float:
+    """The share of the rows of which an equation gives the first nine digits."""
+    with np.errstate(all="ignore"):
+        gaps = np.abs(evaluate(point.expression, X) - y)
+    return float(np.mean(gaps <= 1e-9 * np.abs(y)))
 
 
 def _compared(points: Sequence[FrontPoint]) -> list[FrontPoint]:
@@ -82,7 +92,9 @@ def expected_rewards(predictions: Floats, errors: Floats, lengths: Floats) -> Fl
         errors: float[M], mean squared errors as shares of the variance of the target.
         lengths: float[M].
     """
-    chance = -_POWER * np.log(np.maximum(errors, 0.0) + _SMALLEST) - _LENGTH * lengths
+    chance = (
+        -_POWER * np.log(np.maximum(errors, 0.0) + _SMALLEST) - _LENGTH * lengths
+    )
     _, length, alike = np.unique(lengths, return_inverse=True, return_counts=True)
     chance = np.exp(chance - chance.max()) / alike[length]
     defined = np.isfinite(predictions)

@@ -15,7 +15,7 @@ from scipy.linalg import qr
 
 from discodso.base.arrays import Floats
 
-LARGEST, _HIGHEST_DEGREE = 60, 8
+LARGEST, _HIGHEST_DEGREE = 70, 8
 _DEPENDENT = 1e-7  # of its length: what keeps less beside the others is one of them
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from discodso.base.arrays import Floats
 from discodso.tasks.regression.engine.dictionaries import eliminated
 
-_LARGEST, _HIGHEST = 60, 6  # terms of each of both sums, and their degree
+_LARGEST, _HIGHEST = 70, 6  # terms of each of both sums, and their degree
 _EQUAL = 1e-7  # coefficients up to this share
 _HOLDS = 1e-9  # a relation: what is left, as a share of its largest column
 

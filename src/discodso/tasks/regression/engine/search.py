@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product as product_of
 from itertools import zip_longest
 from math import comb
 
@@ -54,7 +55,7 @@ from discodso.tasks.regression.engine.products import (
     times,
 )
 from discodso.tasks.regression.engine.setting import LARGEST, Setting, Units
-from discodso.tasks.regression.engine.views import LINKS, MOST_PRICE, SLOTS, View
+from discodso.tasks.regression.engine.views import LINKS, MOST_PRICE, SLOTS, View, centre
 
 _SMALL_STEP = 1000
 _LARGEST_POWER = 8
@@ -75,6 +76,7 @@ _PARTS = 30  # of the pool, in which waves run and by which they are multiplied
 _DICTIONARIES = 0.01  # of the budget, for each dictionary in each view
 _HALVES = 0.01  # from a half: a power that is none
 _POOL = 60_000
+_SURE, _ROWS_FOR_POWERS = 0.15, 50  # standard error of a power that stands out, and the fewest rows for it
 _UNIT_PRICE = 2  # of each independent unit that constants have, beyond those that they must have
 _PLAIN_WITH_UNITS = 0.5
 _PRODUCT_PARTS, _LEADING = 3, 2  # of the calls that all other views share; and how many lead
@@ -120,39 +122,39 @@ class EquationSearch:
         if high > 30 * max(low, 1e-300) and middle > 0:
             relative = w / (np.square(size / middle) + 0.03**2)
             found.append(View("relative", (), y, relative / relative.sum(), longest, unit=unit))
+        base = centre(y) if units is None else 0.0
+        size = np.abs(y - base)
+        middle = float(np.median(size))
         if middle > 0 and (size > 0).mean() > 0.9 and MUL in setting.operators:
             weights = np.where(size > 0, w * np.square(size / (size + 0.1 * middle)), 0.0)
             inputs = [i for i in range(len(setting.columns)) if (setting.columns[i] != 0).all()]
             target = np.log(np.where(size > 0, size, 1.0))
             logs = [np.log(np.abs(setting.columns[i])) for i in inputs]
-            product = [View("product", (), target, weights, longest, logs, inputs)]
+            product = [View("product", (), target, weights, longest, logs, inputs, base=base)]
         else:
             product = []
-        factor = None if units is None else self._factor(units)
-        if factor is not None and units is not None:
+        looked_at: list[tuple[str, Part | None, Floats, Floats]] = [("", None, y, w)]
+        factor = self._outstanding() if units is None else self._factor(units)
+        if factor is not None:
             part, values, unit = factor
-            y, w = y / values, w * np.square(values)
-            found.append(View("reduced", (), y, w / w.sum(), longest, unit=unit, factor=part))
-        for link in LINKS:
-            if all(code in setting.operators for code in link.code) and link.possible(y):
-                with np.errstate(all="ignore"):
-                    target = link.there(y)
-                    slope = link.slope(y)
+            reduced, weights = y / values, w * np.square(values)
+            found.append(View("reduced", (), reduced, weights, longest, unit=unit, factor=part))
+            if units is not None:
+                looked_at = []
+            looked_at.append((" reduced", part, reduced, weights / weights.sum()))
+        for (name, written, y, w), link in product_of(looked_at, LINKS):
+            if not (all(code in setting.operators for code in link.code) and link.possible(y)):
+                continue
+            if not link.power and unit is not None and unit.any():
+                continue  # a logarithm of what is no pure number
+            with np.errstate(all="ignore"):
+                target, slope = link.there(y), link.slope(y)
                 weights = w * np.square(slope)
-                if not link.power and unit is not None and unit.any():
-                    continue  # a logarithm of what is no pure number
-                if np.isfinite(target).all() and np.isfinite(weights).all() and weights.sum() > 0:
-                    found.append(
-                        View(
-                            link.name,
-                            link.code,
-                            target,
-                            weights / weights.sum(),
-                            longest,
-                            unit=None if unit is None else link.power * unit,
-                            factor=None if factor is None else factor[0],
-                        )
-                    )
+            if np.isfinite(target).all() and np.isfinite(weights).all() and weights.sum() > 0:
+                own = None if unit is None else link.power * unit
+                whole = weights / weights.sum()
+                named = link.name + (name if units is None else "")
+                found.append(View(named, link.code, target, whole, longest, unit=own, factor=written))
         return found + product
 
     def _factor(self, units: Units) -> tuple[Part, Floats, Floats] | None:
@@ -176,6 +178,35 @@ class EquationSearch:
         if not (np.isfinite(values).all() and np.isfinite(self.setting.target / values).all()):
             return None
         return written, values, np.where(np.abs(left) < 1e-9, 0.0, left)
+
+    def _outstanding(self) -> tuple[Part, Floats, None] | None:
+        """A product of whole powers of inputs that y is surely made of, beside what is no such product.
+
+        Powers are those of least squares of logarithms, where they lie near whole numbers and cannot be others.
+        """
+        y, columns = self.setting.target, self.setting.columns
+        inputs = [i for i in range(len(columns)) if (columns[i] != 0).all()]
+        used = y != 0
+        if not used.mean() > 0.9 or len(y) < _ROWS_FOR_POWERS or not inputs:
+            return None
+        table = np.column_stack([np.ones(used.sum()), *(np.log(np.abs(columns[i][used])) for i in inputs)])
+        log_size = np.log(np.abs(y[used]))
+        solved, _, rank, _ = np.linalg.lstsq(table, log_size, rcond=1e-10)
+        rest = log_size - table @ solved
+        if rank < table.shape[1] or not rest @ rest > 1e-16 * (log_size @ log_size):
+            return None
+        variance = float(rest @ rest) / len(rest)
+        errors = np.sqrt(variance * np.diag(np.linalg.inv(table.T @ table)))
+        powers = [
+            (i, float(round(p)))
+            for i, p, error in zip(inputs, solved[1:].tolist(), errors[1:].tolist(), strict=True)
+            if round(p) and abs(p) < 4.5 and error < _SURE and abs(p - round(p)) < 3 * error
+        ]
+        written = product([([COLUMN + i], [math.nan], p) for i, p in powers], self.setting.operators)
+        if not written or not written[0] or len(powers) == len(columns):
+            return None
+        values = np.prod([columns[i] ** p for i, p in powers], axis=0)
+        return (written, values, None) if np.isfinite(y / values).all() else None
 
     @staticmethod
     def _least(view: View, units: Units) -> int:
@@ -396,9 +427,22 @@ class EquationSearch:
         return self.solved_at is not None and is_over(int(self.counts[0]), self.solved_at)
 
     def _look(self) -> None:
-        """Note when all digits were first explained."""
-        if self.solved_at is None and self.views[0].best < EXACT:
+        """Note when all digits were first explained, those of most rows of a target over decades, too."""
+        wide = [view for view in self.views if view.name == "relative"]
+        if self.solved_at is None and self.views[0].best < EXACT and (not wide or self._right_rows() > 0.9):
             self.solved_at = int(self.counts[0])
+
+    def _right_rows(self) -> float:
+        """The share of the rows of which the best expression gives the first nine digits."""
+        view, y = self.views[0], self.setting.target
+        codes, values, lengths, errors, _, _, _ = view.archive
+        starts, place = np.zeros(trees.MOST_TERMS, np.int64), int(errors.argmin())
+        own = codes[place, : lengths[place]].copy()
+        count = trees.terms_of(own, len(own), starts)
+        data = self._target(view)
+        fitting.solve_terms(own, values[place], self.setting.literals, starts, count, data, self.room)
+        gaps = np.abs(self.room[4]) * view.scale / np.where(view.roots > 0, view.roots, 1.0)
+        return float(np.mean(gaps <= 1e-9 * np.abs(y)))
 
     def _thin_out(self, limit: int) -> None:
         """Offer sums of what is left of dictionaries: monomials, and the shortest expressions."""
@@ -478,12 +522,15 @@ class EquationSearch:
             return
         squares = [[N2, COLUMN + i] for i in range(inputs)] if N2 in self.unary and 2 * inputs < 8 else []
         terms = [[COLUMN + i] for i in range(inputs)] + squares
-        terms = [] if len(terms) >= trees.MOST_TERMS else terms
-        views = [view for view in self.views if not view.products]
-        room = min(limit - int(self.counts[0]), int(_SHIFTS * setting.budget))
-        for view in views:
-            last = int(self.counts[0]) + room // len(views)
-            parts = [list(sweeps.shifted(setting.columns[i], i, self.unary.tolist())) for i in range(inputs)]
+        beside = [] if len(terms) >= trees.MOST_TERMS else terms
+        end = min(limit, int(self.counts[0]) + int(_SHIFTS * setting.budget))
+        views = sorted(self.views, key=lambda view: not view.products)
+        for place, view in enumerate(views):
+            left = len(views) - place if not view.products else 3
+            last = int(self.counts[0]) + (end - int(self.counts[0])) // left
+            terms = self._plain_terms(view) if view.products else beside
+            list_of = sweeps.sizes if view.products else sweeps.shifted
+            parts = [list(list_of(setting.columns[i], i, self.unary.tolist())) for i in range(inputs)]
             best, best_part = math.inf, None
             for part in (part for own in zip_longest(*parts) for part in own if part is not None):
                 if int(self.counts[0]) + 60 > last:
@@ -501,6 +548,18 @@ class EquationSearch:
                     if error < 1.2 * best + EXACT:
                         left, best, best_part = fewer, error, (best_part[0], values)
         self._rewrite(limit)
+
+    def _plain_terms(self, view: View) -> list[list[int]]:
+        """Terms of the best expression of a view that has no constants inside; none if it has too many."""
+        codes, _, lengths, errors, _, _, _ = view.archive
+        starts = np.zeros(trees.MOST_TERMS, np.int64)
+        for place in np.argsort(errors, kind="stable")[:SLOTS].tolist():
+            own = codes[place, : lengths[place]]
+            if errors[place] < math.inf and CONSTANT not in own:
+                count = trees.terms_of(own, len(own), starts)
+                found = [own[start : trees.end_of(own, start)].tolist() for start in starts[:count].tolist()]
+                return found if count < trees.MOST_TERMS else []
+        return []
 
     def _beside(
         self, view: View, terms: list[list[int]], part: Part, limit: int
@@ -803,7 +862,7 @@ class EquationSearch:
         starts = np.zeros(trees.MOST_TERMS, np.int64)
         count = trees.terms_of(codes, len(codes), starts) if len(codes) else 0
         used = view.roots > 0
-        target = np.log(np.abs(setting.target[used]))
+        target = np.log(np.abs(setting.target[used] - view.base))
         powers: list[tuple[list[int], list[float], float]] = []
         inside: list[tuple[list[int], list[float], float]] = []
         for t in range(count):

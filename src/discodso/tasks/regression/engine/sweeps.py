@@ -15,7 +15,20 @@ from itertools import combinations, product
 import numpy as np
 
 from discodso.base.arrays import Floats
-from discodso.tasks.regression.engine._trees import ADD, COLUMN, CONSTANT, EXP, INV, LOG, MUL, N2, SIN, SQRT
+from discodso.tasks.regression.engine._trees import (
+    ADD,
+    COLUMN,
+    CONSTANT,
+    COS,
+    EXP,
+    INV,
+    LOG,
+    LOG_SIZE,
+    MUL,
+    N2,
+    SIN,
+    SQRT,
+)
 from discodso.tasks.regression.engine._waves import best_wave
 from discodso.tasks.regression.engine.products import Part, times
 
@@ -64,6 +77,22 @@ def shifted(column: Floats, place: int, unary: Sequence[int]) -> Iterator[Part]:
         elif code == EXP:
             for rate in (3 / spread, -3 / spread):
                 yield [code, MUL, CONSTANT, x], [nan, nan, rate, nan]
+
+
+def sizes(column: Floats, place: int, unary: Sequence[int]) -> Iterator[Part]:
+    """Factors of one input as log|...|: shifted inputs, 0 between two rows, and waves of half and twice it."""
+    x, nan = COLUMN + place, math.nan
+    values = np.unique(column)
+    if len(values) < 2:
+        return
+    for code in unary:
+        if code in (SIN, COS):
+            for factor in (0.5, 2.0):
+                yield [LOG_SIZE, code, MUL, CONSTANT, x], [nan, nan, nan, factor, nan]
+    for share in (0.1, 0.3, 0.5, 0.7, 0.9):
+        at = min(int(share * (len(values) - 1)), len(values) - 2)
+        middle = float(values[at] + values[at + 1]) / 2
+        yield [LOG_SIZE, ADD, CONSTANT, x], [nan, nan, -middle, nan]
 
 
 def single_waves(columns: Floats, residual: Floats, roots: Floats, decays: bool) -> Iterator[Wave]:

@@ -17,6 +17,10 @@ from discodso.tasks.regression.engine.products import Part
 
 MOST_PRICE = 48
 SLOTS = 12
+_TAILS, _NEAR = (
+    3.0,
+    0.4,
+)  # times the middle half of the rows; share of the rows that are nearer to it than to 0
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,7 @@ class View:
         inputs: for views of products, the inputs whose logarithms these are.
         unit: of the target, where there are units; None for a logarithm.
         factor: a product of powers of inputs that y was divided by first.
+        base: for views of products, what was taken off y first.
     """
 
     def __init__(
@@ -79,6 +84,7 @@ class View:
         inputs: Sequence[int] = (),
         unit: Floats | None = None,
         factor: Part | None = None,
+        base: float = 0.0,
     ) -> None:
         self.name, self.code, self.products = name, code, name == "product"
         self.roots = np.sqrt(weights / weights.sum())
@@ -87,7 +93,7 @@ class View:
         self.inputs = [inputs[place - 1] for place in kept if place > 0]
         whole = target / self.scale * self.roots
         self.mean = float(self.fixed[0] @ whole)  # coefficient of the offset, without terms
-        self.unit, self.factor, self.whole = unit, factor, whole
+        self.unit, self.factor, self.whole, self.base = unit, factor, whole, base
         self.rest = whole
         for _ in range(2):
             for q in self.fixed:
@@ -157,6 +163,23 @@ class View:
         self.next_late = int(state.data["late"])
         self.told = {int(price): float(error) for price, error in state.data["told"].items()}
         self.written = {int(price): float(error) for price, error in state.data["written"].items()}
+
+
+def centre(y: Floats) -> float:
+    """Where y[n] is densest if it has long tails on both sides, as a product beside an offset has; else 0.
+
+    Half of the rows that lie closest are taken, and half of those, until few are left.
+    """
+    ordered = np.sort(y)
+    low, first, third, high = np.quantile(ordered, [0.02, 0.25, 0.75, 0.98])
+    if not min(first - low, high - third) > _TAILS * (third - first):
+        return 0.0
+    while len(ordered) > 3:
+        half = (len(ordered) + 1) // 2
+        start = int((ordered[half - 1 :] - ordered[: len(ordered) - half + 1]).argmin())
+        ordered = ordered[start : start + half]
+    found = float(np.median(ordered))
+    return found if np.mean(np.abs(y - found) < 0.5 * abs(found)) > _NEAR else 0.0
 
 
 def _orthonormal(rows: Sequence[Floats]) -> tuple[Floats, list[int]]:
