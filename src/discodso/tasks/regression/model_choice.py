@@ -31,7 +31,8 @@ from discodso.tasks.regression.losses import nmse_reward, weighted_variance
 
 _POWER = 1.0  # a model with twice the error is half as likely to be the truth, raised to this power
 _LENGTH = 0.1  # and one token more lowers its logarithm by this
-_SMALLEST = 1e-9  # errors below this share of the variance are no evidence
+# Errors below this share of the variance, or so many times the smallest one if that is less, are no evidence.
+_SMALLEST, _TIMES_SMALLEST = 1e-6, 100.0
 _EXACT, _ROUNDING = 1e-24, 1e3  # an error below the first is that of rounding, which may vary by the second
 _ROWS = 1000  # outside the data, at most
 _FEWEST = 400
@@ -92,9 +93,8 @@ def expected_rewards(predictions: Floats, errors: Floats, lengths: Floats) -> Fl
         errors: float[M], mean squared errors as shares of the variance of the target.
         lengths: float[M].
     """
-    chance = (
-        -_POWER * np.log(np.maximum(errors, 0.0) + _SMALLEST) - _LENGTH * lengths
-    )
+    floor = min(_SMALLEST, max(_TIMES_SMALLEST * float(errors.min()), _EXACT))
+    chance = -_POWER * np.log(np.maximum(errors, 0.0) + floor) - _LENGTH * lengths
     _, length, alike = np.unique(lengths, return_inverse=True, return_counts=True)
     chance = np.exp(chance - chance.max()) / alike[length]
     defined = np.isfinite(predictions)

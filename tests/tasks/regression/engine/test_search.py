@@ -26,9 +26,9 @@ def search_for(formula, budget=20_000, seed=0, rows=100, low=0.5, high=3.0, inpu
     return EquationSearch(setting, seed), X, y
 
 
-def run(search, budget):
+def run(search, budget, step=2000):
     while search.counts[0] < budget and not search.found:
-        if search.step(min(2000, budget - int(search.counts[0]))) == 0:
+        if search.step(min(step, budget - int(search.counts[0]))) == 0:
             break
     return search
 
@@ -55,6 +55,48 @@ def run(search, budget):
 def test_laws_of_a_few_terms_are_found_with_every_seed(formula, seed):
     search, _, _ = search_for(formula, 300_000, seed)
     assert run(search, 300_000).found
+
+
+@pytest.mark.parametrize(
+    ("formula", "inputs", "low"),
+    [
+        ("x1 * x2 + sin((x1 - 1) * (x2 - 2))", 2, -3.0),  # waves of two inputs
+        ("3 + 2 * cos(40 * x1**2)", 1, 0.0),  # a fast one
+        ("30 * (x1 - 1) * (x3 - 1) / ((x1 - 10) * x2**2)", 3, 0.5),  # a quotient of sums
+        ("x1 * x2 / ((x3 - x4)**2 + (x5 - x6)**2)", 6, 0.5),
+        ("log(x1 + sqrt(x1**2 + 1))", 1, 0.0),  # a shift within
+        ("x1 * sqrt(x2**2 + x3**2 + x4**2)", 4, -3.0),  # a factor beside what is no product
+    ],
+)
+def test_laws_that_need_a_start_are_found(formula, inputs, low):
+    search, _, _ = search_for(formula, 100_000, 0, rows=300, low=low, inputs=inputs)
+    assert run(search, 100_000, 5000).found
+
+
+def test_a_product_far_from_zero_is_found():
+    """tan x1 tan x2 / (tan x3 tan x4) beside an offset, over decades, without a tangent."""
+    formula = "32 - 3 * sin(x1) * sin(x2) * cos(x3) * cos(x4) / (cos(x1) * cos(x2) * sin(x3) * sin(x4))"
+    search, _, _ = search_for(formula, 100_000, 0, 500, -20, 20, 4)
+    assert run(search, 100_000, 5000).found
+
+
+def test_a_curve_through_all_points_is_no_law():
+    X, noise = np.random.default_rng(0).uniform(0.5, 3, (2, 6))
+    settings = SimpleNamespace(description=RegressionSpace((*NAMES, "const")), budget=20_000)
+    setting = make_setting(X[None], noise, np.full(6, 1 / 6), NAMES, [], settings)
+    found = run(EquationSearch(setting, 0), 20_000)
+    for codes, _, coefficients, _, _ in found.kept():
+        assert (codes == trees.CONSTANT).sum() + (coefficients != 0).sum() <= 4
+
+
+def test_a_guess_of_many_coefficients_is_taken():
+    search, _, _ = search_for("x1 * x2 + sin(x1)", 1000, noise=0.01)
+    terms = [[trees.COLUMN], [trees.COLUMN + 1], [trees.N2, trees.COLUMN], [trees.N2, trees.COLUMN + 1]]
+    terms += [[code, trees.COLUMN + i] for code in (trees.EXP, trees.LOG) for i in range(2)]
+    codes = [code for own in terms[:-1] for code in (trees.ADD, trees.MUL, trees.CONSTANT, *own)]
+    codes += [trees.MUL, trees.CONSTANT, *terms[-1]]
+    search.offer(codes, [1.0 if code == trees.CONSTANT else np.nan for code in codes], 100)
+    assert len(list(search.kept())) == 1
 
 
 def test_a_product_of_powers_takes_a_handful_of_calls():

@@ -526,8 +526,8 @@ class EquationSearch:
         end = min(limit, int(self.counts[0]) + int(_SHIFTS * setting.budget))
         views = sorted(self.views, key=lambda view: not view.products)
         for place, view in enumerate(views):
-            left = len(views) - place if not view.products else 3
-            last = int(self.counts[0]) + (end - int(self.counts[0])) // left
+            part_of = 3 if view.products else len(views) - place
+            last = int(self.counts[0]) + (end - int(self.counts[0])) // part_of
             terms = self._plain_terms(view) if view.products else beside
             list_of = sweeps.sizes if view.products else sweeps.shifted
             parts = [list(list_of(setting.columns[i], i, self.unary.tolist())) for i in range(inputs)]
@@ -930,7 +930,13 @@ class EquationSearch:
 
     def offer(self, codes: Sequence[int], values: Sequence[float], limit: int) -> None:
         """Rate an expression from outside, with its constants fitted, until so many calls are spent in all."""
-        self._propose(list(codes), list(values), limit, 60)
+        own, numbers = np.array(codes, np.int64), np.array(values)
+        starts = np.zeros(trees.MOST_TERMS, np.int64)
+        count = trees.terms_of(own, len(own), starts)
+        # Coefficients of the sum are solved: written down they would count as constants.
+        parts = [slice(start, trees.end_of(own, start)) for start in starts[: max(count, 0)].tolist()]
+        if parts:
+            self._propose(*added([(own[at].tolist(), numbers[at].tolist()) for at in parts]), limit, 60)
 
     def kept(self, best: bool = False) -> Iterator[tuple[Ints, Floats, Floats, float, int]]:
         """Codes, values, coefficients in units of y, error and price of what the archive of y holds.
