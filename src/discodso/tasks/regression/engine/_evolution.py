@@ -133,7 +133,7 @@ def only_form(archive: Archive, price: int, mark: np.uint64) -> bool:
     return True
 
 
-@compiled(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def too_many(codes: Ints, length: int, coefficients: int, rows: int) -> bool:
     """Whether coefficients and constants leave less than two rows that could tell a law from any curve."""
     free = coefficients
@@ -142,7 +142,7 @@ def too_many(codes: Ints, length: int, coefficients: int, rows: int) -> bool:
     return free > max(rows - 2, 2)
 
 
-@compiled(**OPTIONS)
+@compiled(inner=True, **OPTIONS)
 def begin_at_data(draft: variation.Draft, columns: Floats, state: Words) -> None:
     """Let new shifts of inputs, C + x with C = 1 or -1, begin at minus the mean of x in two rows."""
     codes, values, length = draft
