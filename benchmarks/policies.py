@@ -58,7 +58,7 @@ CHAIN = {
 # A teacher, Gymnasium's own heuristic, says where to begin.
 TAUGHT = "--teacher heuristic --moving-ranges --common-episodes --set run.top=20"
 TEACHER = {
-    "LunarLander-v3-teacher": f"LunarLander-v3 {TAUGHT} --budget 1200 --episodes 100 --no-trim",
+    "LunarLander-v3-teacher": f"LunarLander-v3 {TAUGHT} --budget 1600 --episodes 50 --no-trim",
     "LunarLander-v3-oblique-teacher": (
         f"LunarLander-v3 {TAUGHT} --splits oblique --budget 300 --episodes 50 --no-trim"
     ),

@@ -7,7 +7,7 @@ of two features or of all, on the scale on which a run has them (`vocabulary.py`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -21,6 +21,7 @@ from discodso.tasks.policies.vocabulary import Vocabulary
 _PLACES = 48  # where a range is cut, if leaves are sums
 _PLAINER = 1.1  # times the gain of the best split on one feature, that one on a sum must have
 _SMALL = 0.1  # a weight below this share of the largest is left out, as in `vocabulary.py`
+_NEARER = (0.3, 0.1, 0.03)  # of the rows, to which the next direction is fitted
 _RIDGE = 1e-6
 _WIDEST = 8  # features in pairs, and of splits between leaves that are sums of many
 _CENSORED = 30  # steps of least squares where actions end at their bounds
@@ -122,9 +123,9 @@ class _Growing:
             column = self.x[rows, feature]
             gain, threshold = best_threshold(column, basis, y, self.least)
             found.append((gain, Split(feature, threshold), column))
-        for terms, column in self._sums(rows, y):
-            gain, threshold = best_threshold(column, basis, y, self.least)
-            found.append((gain / _PLAINER, self._oblique(terms, threshold), column))
+        for gain, threshold, weights in self._sums(rows, y, basis):
+            column = self.z[rows] @ weights
+            found.append((gain / _PLAINER, self._oblique(weights, threshold), column))
         gain, node, column = max(found, key=lambda own: own[0])
         if not gain > 1e-9 * len(rows):
             return None
@@ -135,24 +136,29 @@ class _Growing:
         left = column < node.threshold
         return _Cut(gain, node, rows[left], rows[~left]) if 0 < left.sum() < len(rows) else None
 
-    def _sums(self, rows: Ints, y: Floats) -> Iterator[tuple[Floats, Floats]]:
-        """Weights of `members`, and the sums of rows."""
+    def _sums(self, rows: Ints, y: Floats, basis: Floats) -> Iterator[tuple[float, float, Floats]]:
+        """Gains and thresholds of sums, and the weights of `members`.
+
+        A direction of least squares minds rows that are far from where it parts them; so it is fitted again to
+        those that are near, if all features may be in it.
+        """
         if not (self.grower.pairs or self.grower.mixed) or len(self.members) < 2:
             return
-        z = self.z[rows]
-        centred, size = z - z.mean(axis=0), len(self.members)
-        within = centred.T @ centred
-        towards = centred.T @ (y - y.mean(axis=0))
+        z, every = self.z[rows], tuple(range(len(self.members)))
         pairs = combinations(sorted(_telling(z, y).tolist()), 2)
-        for group in pairs if self.grower.pairs else [tuple(range(size))]:
-            own = np.ix_(group, group)
-            ridge = _RIDGE * max(float(np.trace(within[own])), 1e-12) * np.eye(len(group))
-            for direction in np.linalg.solve(within[own] + ridge, towards[list(group)]).T:
-                weights = np.zeros(size)
-                weights[list(group)] = direction
-                weights[np.abs(weights) < _SMALL * np.abs(weights).max()] = 0.0
-                if np.count_nonzero(weights) >= 2:
-                    yield weights, z @ weights
+        groups = list(pairs) if self.grower.pairs else [every]
+        for target in y.T:
+            near = np.arange(len(rows))
+            for share in _NEARER if self.grower.mixed else (1.0,):
+                best = 0.0, 0.0, np.zeros(len(every))
+                for weights in _directions(z[near], target[near], groups):
+                    gain, threshold = best_threshold(z @ weights, basis, y, self.least)
+                    best = max(best, (gain, threshold, weights), key=lambda own: own[0])
+                if not best[0] > 0:
+                    break
+                yield best
+                far = np.abs(z @ best[2] - best[1])
+                near = np.flatnonzero(far <= np.quantile(far, share))
 
     def _oblique(self, weights: Floats, threshold: float) -> Oblique:
         m, used = self.grower.vocabulary.meanings, np.flatnonzero(weights)
@@ -180,6 +186,20 @@ class _Growing:
             tuple((int(n), float(w)) for n, w in zip(self.members, own, strict=True) if w) for own in scaled.T
         )
         return Leaf(0, tuple(numbers.tolist()), sums)
+
+
+def _directions(z: Floats, target: Floats, groups: Sequence[tuple[int, ...]]) -> Iterator[Floats]:
+    """float[k], weights of least squares for each group of the k columns of z, without small ones."""
+    centred = z - z.mean(axis=0)
+    within, towards = centred.T @ centred, centred.T @ (target - target.mean())
+    for group in groups:
+        own = np.ix_(group, group)
+        ridge = _RIDGE * max(float(np.trace(within[own])), 1e-12) * np.eye(len(group))
+        weights = np.zeros(z.shape[1])
+        weights[list(group)] = np.linalg.solve(within[own] + ridge, towards[list(group)])
+        weights[np.abs(weights) < _SMALL * np.abs(weights).max()] = 0.0
+        if np.count_nonzero(weights) >= 2:
+            yield weights
 
 
 def _telling(columns: Floats, y: Floats) -> Ints:
