@@ -75,6 +75,15 @@ def test_a_split_on_a_sum_is_found(splits: Any) -> None:
     assert np.mean([found.act(row) == own for row, own in zip(x, said[:, 0], strict=True)]) > 0.97
 
 
+def test_what_is_far_from_a_split_does_not_turn_it() -> None:
+    x = observations()
+    x[::5] += [0.0, 0.0, 1.0, 1.0]  # mostly on one side, and in another direction
+    said = (x[:, 2] + 0.5 * x[:, 3] < 0.03).astype(np.float64)[:, None]
+    *_, nodes = grower(splits="oblique").grow(x, said, leaves=2)
+    found = DecisionTree(nodes)
+    assert np.mean([found.act(row) == own for row, own in zip(x, said[:, 0], strict=True)]) > 0.99
+
+
 def test_leaves_of_sums_are_fitted_within_the_bounds_of_actions() -> None:
     x = np.random.default_rng(0).uniform((-1.2, -0.07), (0.6, 0.07), (2000, 2))
     said = np.clip(np.where(x[:, 0] < -0.5, 30 * x[:, 1], 0.3 - x[:, 0]), -1, 1)[:, None]
