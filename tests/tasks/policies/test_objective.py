@@ -18,6 +18,7 @@ from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.making import Environment
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.racing import Racing
+from discodso.tasks.policies.timed import TimedRunner
 from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.tree_policy import TreePolicy
 from discodso.tasks.policies.tree_space import search_seeds, tree_space, tree_task
@@ -260,7 +261,11 @@ def test_a_batch_that_there_is_no_time_for_ends_with_the_first_designs(racing):
     assert (measured.weights == (32 if racing is None else 4)).all()
     if racing is None:
         assert (measured.rewards == whole.rewards[:count]).all()
-    none = TreeObjective(INTERFACE, SPACE, runner, SEEDS, 32, racing, left=lambda: 0.0)(designs, call_seeds)
+    known = TimedRunner(runner)
+    late = TreeObjective(INTERFACE, SPACE, known, SEEDS, 32, racing, left=lambda: 0.0)
+    first, none = late(designs, call_seeds), late(designs, call_seeds)
+    assert len(first.rewards) == 1  # there is always a tree
+    assert first.cost == (4 if racing else 32)
     assert len(none.rewards) == 0
     assert none.cut
     assert none.cost == 0

@@ -44,6 +44,7 @@ class TreeObjective:
         forest = self.forest(designs)
         count, charges = len(designs), self.charges(forest)
         returns, done, cut = np.full((count, self.episodes), np.nan), np.zeros(count, np.int64), False
+        runner = timed(self.runner)
         alive, reasons, spent = np.arange(count), dict[int, str](), 0
         schedule = [self.episodes] if self.racing is None else rounds(self.episodes)
         order = np.random.default_rng(int(call_seeds[0])).permutation(self.episodes)
@@ -55,7 +56,9 @@ class TreeObjective:
                 seeds: Ints = np.tile(self.seeds[0] + order[before:upto], len(alive))
             else:
                 seeds = self._fresh_seeds(call_seeds[alive], before, upto)
-            news, failed = timed(self.runner).returns_within(forest, tree, seeds, self.left)
+            # The first tree of a run is rated, whatever the time.
+            needed = 0 if runner.episodes else upto - before
+            news, failed = runner.returns_within(forest, tree, seeds, self.left, needed)
             spent += len(news)
             for episode, reason in failed.items():
                 reasons.setdefault(int(tree[episode]), reason)

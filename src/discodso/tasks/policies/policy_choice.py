@@ -365,6 +365,7 @@ def choose_and_test(
     before = clock.seconds
     write(found)
     course.keep(clock.seconds - before)
+    course.phases.append(Phase("writing", 0, clock.seconds - before))
     end = course.begin("test", f"{len(test_seeds)} unseen seeds")
     returns, reasons_by_seed = _tested(winner, plain or runner, test_seeds, course)
     good, scores = np.isfinite(returns), np.empty(0)
@@ -529,7 +530,7 @@ def _validate(
     affordable = seconds / pace if pace > 0 and math.isfinite(seconds) else math.inf
     count, few, chosen, many = _affordable(len(entries), len(first), len(second), affordable)
     before = runner.episodes
-    if count == 1 and math.isfinite(seconds):
+    if math.isfinite(seconds) and (count == 1 or affordable < count * few + chosen * many):
         course.note("the time limit left no choice: the tree is the best of the search")
         return tuple(entries[:1]), 0
     end = course.begin(

@@ -37,11 +37,11 @@ from discodso.run.start import start
 from discodso.space.design import Design
 from discodso.space.space import Space
 from discodso.tasks.policies.distillation import distilled, pruning_seeds
-from discodso.tasks.policies.environments import PROBE_STEPS, Interface
+from discodso.tasks.policies.environments import Interface
 from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.highest import highest_return
 from discodso.tasks.policies.limits import prices_of
-from discodso.tasks.policies.making import as_environment
+from discodso.tasks.policies.making import Environment, as_environment
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.policy_choice import (
     Finalist,
@@ -56,11 +56,11 @@ from discodso.tasks.policies.scoring import name_of, scoring_of
 from discodso.tasks.policies.simulators import simulator_for
 from discodso.tasks.policies.starts import designs_from
 from discodso.tasks.policies.teachers import as_teacher
-from discodso.tasks.policies.timed import TimedRunner
+from discodso.tasks.policies.timed import TimedRunner, always
 from discodso.tasks.policies.tree_policy import POLICY, TreePolicy
 from discodso.tasks.policies.tree_space import search_seeds, space_for, tree_task
 from discodso.tasks.policies.visits import Visits
-from discodso.tasks.policies.vocabulary import Vocabulary
+from discodso.tasks.policies.vocabulary import TreeSpace, Vocabulary
 
 TEST_SEEDS = range(1000)
 _PROBING = 0.1  # of the time limit, for probing at most
@@ -158,7 +158,7 @@ def begun(settings: RunSettings, clock: Clock, start_from: Any = (), teacher: An
     start_from, teacher = start_from or task.start_from, task.teacher if teacher is None else teacher
     if settings.begun or (isinstance(start_from, (list, tuple)) and not start_from and teacher is None):
         return settings
-    interface, space = space_for(task, settings.preset, settings.plan.seed, settings.given)
+    task, interface, space = _probed(task, settings, settings.given, clock)
     names, first = designs_from(start_from, interface, space)
     record: dict[str, Any] = {"start_from": names}
     if teacher is not None:
@@ -172,6 +172,18 @@ def begun(settings: RunSettings, clock: Clock, start_from: Any = (), teacher: An
     return replace(
         settings, task=replace(task, start_from=tuple(names)), initial_designs=designs, begun=record
     )
+
+
+def _probed(
+    options: PolicyOptions, settings: Any, given: Environment | None, clock: Clock
+) -> tuple[PolicyOptions, Interface, TreeSpace]:
+    """What trees see and do, and which there are; options then say how long features were watched."""
+    until = math.inf if clock.limit is None else clock.seconds + _PROBING * clock.limit
+    left = always if clock.limit is None else lambda: until - clock.seconds
+    interface, space = space_for(options, settings.preset, settings.plan.seed, given, left)
+    if clock.limit is not None and interface.probed.steps:
+        options = replace(options, probe_steps=interface.probed.steps)
+    return options, interface, space
 
 
 def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepared:
@@ -195,19 +207,16 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
             f"the run is one of {options.environment}, what was handed over is {handed.id}"
         )
     paper, before = settings.preset == "paper", clock.seconds
-    probing = math.inf if clock.limit is None else before + _PROBING * clock.limit
-    interface, space = space_for(options, settings.preset, plan.seed, handed, lambda: probing - clock.seconds)
+    options, interface, space = _probed(options, settings, handed, clock)
     default = default_settings(options.common_episodes, plan.budget, interface.numbers is not None)
     method = paper_settings() if paper else default
     race = _racing(options, settings.method or method, paper)
     probed, took = interface.probed.episodes, clock.seconds - before
-    phases, watched = [Phase("probing" if probed else "set-up", probed, took)], list[Visits]()
+    phases, watched = [Phase("probing", probed, took)] if probed else [], list[Visits]()
     if settings.begun:
         phases.insert(0, Phase("starts", int(settings.begun.get("episodes", 0)), before))
     if probed:
         clock.say(f"probing: {probed} episodes of random actions, {took:.1f} s")
-    if interface.probed.steps < PROBE_STEPS and math.isfinite(probing) and clock.seconds >= probing:
-        options = replace(options, probe_steps=interface.probed.steps)
     tests = tuple(TEST_SEEDS if options.test_seeds is None else options.test_seeds)
     scoring = scoring_of(options.discount, options.score)
     how = interface.environment, options.workers
@@ -233,6 +242,7 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
     assert isinstance(objective, TreeObjective)
     clock.say(f"search: {plan.budget} objective calls of up to {options.episodes} episodes")
     prepared = clock.seconds
+    phases.append(Phase("set-up", 0, prepared - sum(phase.seconds for phase in phases)))
 
     def finish(result: Result, folder: Path | None) -> PolicySearch:
         visited = sum(own.episodes for own in watched), sum(own.seconds for own in watched)
