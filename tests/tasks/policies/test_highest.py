@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 import pytest
 from environments import Walk, registered
 
@@ -40,3 +41,16 @@ def test_an_environment_may_declare_the_range_of_its_rewards(declared: Any, expe
 
     with registered("Declaring-v0", Declaring, max_episode_steps=20) as name:
         assert highest_return(describe(as_environment(name))) == expected
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "expected"),
+    [("TransformReward", None), ("NormalizeReward", None), ("FlattenObservation", 500.0)],
+)
+def test_wrappers_that_may_change_rewards_leave_it_unknown(wrapper: str, expected: float | None) -> None:
+    more = {"TransformReward": (lambda reward: 2 * reward,)}.get(wrapper, ())
+
+    def made() -> Any:
+        return getattr(gymnasium.wrappers, wrapper)(gymnasium.make("CartPole-v1"), *more)
+
+    assert highest_return(describe(as_environment(made))) == expected

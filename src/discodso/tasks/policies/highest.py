@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import gymnasium
+
 from discodso.tasks.policies.environments import Interface
 from discodso.tasks.policies.making import make
 
@@ -16,6 +18,13 @@ _KNOWN = {
     "gymnasium.envs.mujoco.inverted_pendulum_v5:InvertedPendulumEnv": (1.0, _EVERY_STEP),
     "gymnasium.envs.toy_text.frozen_lake:FrozenLakeEnv": (1.0, _ONCE),
 }
+_SAME_REWARDS = (  # wrappers that leave rewards as they are
+    gymnasium.ObservationWrapper,
+    gymnasium.ActionWrapper,
+    gymnasium.wrappers.TimeLimit,
+    gymnasium.wrappers.OrderEnforcing,
+    gymnasium.wrappers.PassiveEnvChecker,
+)
 _CHANGING = ("sutton_barto_reward", "reward_schedule")  # arguments by which rewards are others
 
 
@@ -27,10 +36,15 @@ def highest_return(interface: Interface) -> float | None:
     environment = interface.environment
     with make(environment) as env:
         spec: Any = env.spec
-        declared = getattr(env.unwrapped, "reward_range", None)
+        inner: Any = env
+        while isinstance(inner, _SAME_REWARDS):
+            inner = inner.env
+        if isinstance(inner, gymnasium.Wrapper):
+            return None
+        declared = getattr(inner, "reward_range", None)
     known = None if spec is None else _KNOWN.get(str(spec.entry_point))
     changed = {*dict(environment.arguments), *getattr(spec, "kwargs", {})} & set(_CHANGING)
-    if known is not None and not changed and not getattr(spec, "additional_wrappers", ()):
+    if known is not None and not changed:
         most, when = known
         return most * interface.max_steps if when == _EVERY_STEP else most
     try:
