@@ -140,10 +140,10 @@ class RarelyStuck(Constraint):
 def test_a_design_that_meets_a_dead_end_is_drawn_again():
     space = Space([Token("v", range=(0, 1)), Token("d")], FixedSequence(3), [RarelyStuck()])
     with pytest.warns(DeadEndWarning, match="RarelyStuck forbids v, d") as warned:
-        result = search(Task(space, near), budget=20_000, method=METHOD)
+        result = search(Task(space, near), budget=5000, method=METHOD)
     assert len([one for one in warned if one.category is DeadEndWarning]) == 1
     assert result.stop is StopReason.BUDGET
-    assert result.calls == 20_000
+    assert result.calls == 5000
     assert sum(row.redrawn or 0 for row in result.history) > 0
 
 
@@ -281,18 +281,15 @@ def test_the_same_seed_gives_the_same_run_in_another_process():
         "11",
         "--json",
     ]
-    runs = [
-        json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        for _ in range(2)
-    ]
+    there = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     from discodso.tasks.bitstring import bitstring
 
     here = search(bitstring(seed=11), budget=1000, seed=11).to_dict()
-    for run in (*runs, here):
+    for run in (there, here):
         run.pop("seconds")
         for row in run["history"]:
             row.pop("seconds")
-    assert runs[0] == runs[1] == here
+    assert there == here
 
 
 @pytest.mark.parametrize(
