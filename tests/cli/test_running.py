@@ -244,3 +244,23 @@ def test_rules_of_nesting_on_the_command_line(tmp_path):
             main(["fit", str(path), "--target", "y", "--budget", "100", "--json", "--out", str(out), *more])
         assert ended.value.code == 0
         assert tomllib.loads((out / "settings.toml").read_text())["task"].get("nesting") == wanted
+
+
+def test_options_of_a_policy_on_the_command_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "scores_of_mine.py").write_text("def least(rewards, infos):\n    return min(rewards)\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    asked = "policy CartPole-v1 --budget 40 --episodes 2 --max-depth 1 --max-features 1 --no-trim".split()
+    more = ["--test-seeds", "3-5,9", "--feature-price", "angle=1000", "--score", "scores_of_mine:least"]
+    found = json.loads(invoked(*asked, *more, "--out", "run", "--json").stdout)
+    assert (found["test_count"], found["test_seeds"]) == (4, [3, 9])
+    assert found["test_score"] == 1.0
+    assert found["tree"].get("feature", 0) != 2
+    assert not set(found["tree"].get("left", {})) & {"left", "right"}
+    settings = tomllib.loads(Path("run/settings.toml").read_text())["task"]
+    assert settings["feature_prices"] == {"angle": 1000.0}
+    assert (settings["max_depth"], settings["max_features"], settings["score"]) == (1, 1, more[-1])
+    wrong = error_of(capsys, *asked, "--test-seeds", "a-b")
+    assert wrong == "discodso: --test-seeds must be FIRST-LAST or SEED,SEED,..., got 'a-b'"
+    assert "--feature-price must be FEATURE=PRICE" in error_of(capsys, *asked, "--feature-price", "angle")
+    assert "give score or discount, not both" in error_of(capsys, *asked, *more[-2:], "--discount", "0.9")

@@ -206,6 +206,7 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
         raise DeclarationError(
             f"the run is one of {options.environment}, what was handed over is {handed.id}"
         )
+    scoring = scoring_of(options.discount, options.score)
     paper, before = settings.preset == "paper", clock.seconds
     options, interface, space = _probed(options, settings, handed, clock)
     default = default_settings(options.common_episodes, plan.budget, interface.numbers is not None)
@@ -218,7 +219,6 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
     if probed:
         clock.say(f"probing: {probed} episodes of random actions, {took:.1f} s")
     tests = tuple(TEST_SEEDS if options.test_seeds is None else options.test_seeds)
-    scoring = scoring_of(options.discount, options.score)
     how = interface.environment, options.workers
     runner = stack.enter_context(open_runner(*how, search_seeds(plan.seed), scoring))
     plain = None if scoring is None else stack.enter_context(open_runner(*how))
