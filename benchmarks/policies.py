@@ -72,9 +72,9 @@ PAPER_CALLS = 20_000
 KEPT = {"settings.toml", "summary.json", "policy.json", "tree.svg"}  # of a run
 WHOLE = {"MountainCar-v0-paper-seed0"}  # the tests read one with its history, its designs and its versions
 EARLIER = (
-    "LunarLander without a teacher, whose chain takes hours, and the runs with the paper's settings are of an earlier",
-    "version, in which the default had a network; two of the latter (CartPole, seeds 0 and 1), made anew, had the",
-    "same means.",
+    "LunarLander without a teacher, whose chain takes hours, and the runs with the paper's settings are of an",
+    "earlier version, in which the default had a network; two of the latter (CartPole, seeds 0 and 1), made anew,",
+    "had the same means.",
 )
 LEFT_OUT = "# initial_designs: of the runs, or of the teacher, that the command in summary.json starts from"
 
