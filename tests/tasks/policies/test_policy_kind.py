@@ -357,6 +357,12 @@ def test_equal_returns_are_told_at_once() -> None:
     assert found.notes == ("all trees of the search had the same mean return, -2.5",)
 
 
+def test_a_limit_that_is_over_before_the_search_is_told():
+    """No range of MountainCar's is probed, so none is left short."""
+    with pytest.raises(EvaluationError, match="the time limit was reached; give a longer one"):
+        search_policy("MountainCar-v0", budget=100, time_limit=1e-6, test_seeds=(0, 1))
+
+
 def test_a_time_limit_makes_everything_smaller_and_says_so(tmp_path) -> None:
     """A limit that is over before the search begins leaves a tree, a choice of the best, and two test seeds."""
     own = {"budget": 500, "episodes": 4, "test_seeds": range(30), "trim": False}
