@@ -212,7 +212,7 @@ LEVELS: dict[str, tuple[float | None, str, dict[str, Any]]] = {
     "Pendulum": (
         -200.0,
         "linear leaves",
-        {"budget": 60_000, "leaves": "linear", "common_episodes": True},
+        {"budget": 20_000, "leaves": "linear", "common_episodes": True},
     ),
     "MountainCarContinuous": (93.0, "linear leaves", {"budget": 10_000, "leaves": "linear", "episodes": 50}),
     "thermostat": (
@@ -231,7 +231,7 @@ LEVELS: dict[str, tuple[float | None, str, dict[str, Any]]] = {
             "moving_ranges": True,
         },
     ),
-    "FrozenLake": (0.70, "univariate", {"budget": 8000, "episodes": 200}),
+    "FrozenLake": (0.70, "univariate", {"budget": 5000}),
     "Blackjack": (-0.06, "univariate", {"budget": 2000, "episodes": 4000, "common_episodes": True}),
     "Taxi": (-math.inf, "univariate", {"budget": 5000, "episodes": 20, "max_nodes": 101}),
 }
@@ -369,13 +369,15 @@ def _short(records: Sequence[Record]) -> list[str]:
             head = [name if first else "", row.id if first else ""]
             if "refused" in record or "missing" in record:
                 why = record.get("refused") or f"package {record['missing']} is not installed"
-                lines.append([*head, "", "", f"one line: {why}", ""])
+                lines.append([*head, "", "", f"one line: {why}", "", "", ""])
                 continue
             beside = ["", ""]
             if first:
                 beside = [_rounded(record["random"]), f"{_rounded(record['rule'])} ({row.rule})"]
-            lines.append([*head, *beside, f"{kind}: {_mean(record)}", f"{record['seconds']:.1f}"])
-    return markdown(["environment", "id", "random", "simple rule", "ours (nodes)", "seconds"], lines)
+            spent = [f"{record['calls']:,}", f"{record['seconds']:.1f}", f"{record['cpu']:.1f}"]
+            lines.append([*head, *beside, f"{kind}: {_mean(record)}", *spent])
+    head = ["environment", "id", "random", "simple rule", "ours (nodes)", "calls", "seconds", "CPU"]
+    return markdown(head, lines)
 
 
 def _levels(records: Sequence[Record]) -> list[str]:

@@ -31,7 +31,7 @@ from discodso.disco.settings import RestartSettings
 from discodso.run.folder import designs_of
 from discodso.tasks.policies.environments import describe
 from discodso.tasks.policies.making import as_environment
-from discodso.tasks.policies.policy_kind import default_settings
+from discodso.tasks.policies.policy_kind import KIND, default_settings
 from discodso.tasks.policies.tree_picture import svg
 from discodso.tasks.policies.tree_space import tree_space, validation_seeds
 
@@ -417,3 +417,15 @@ def test_over_common_episodes_a_tree_that_is_met_again_keeps_its_reward():
     best = [row.best for row in found.search.history]
     assert best == sorted(best)
     assert all(scored.evaluations == 1 for scored in found.search.top)
+
+
+def test_pages_show_sums_and_numbers_as_trees(tmp_path):
+    own = {"episodes": 2, "seed": 0, "test_seeds": (0, 1), "splits": "pair", "leaves": "linear"}
+    found = search_policy("Pendulum-v1", budget=60, out=tmp_path, **own)
+    designs = [entry.design for entry in found.search.top][:5]
+    ending = KIND.read(tmp_path)
+    for design, shown in zip(designs, KIND.shown(ending, designs, ()), strict=True):
+        assert "torque = " in shown.text, design
+        assert "<svg" in shown.svg
+    ending["summary"]["vocabulary"] = "[1"
+    assert [shown.text for shown in KIND.shown(ending, designs, ())] == list(map(str, designs))

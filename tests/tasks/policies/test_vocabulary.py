@@ -161,6 +161,19 @@ def test_a_number_that_is_fixed_comes_back(whole):
                 assert node.numbers[0] == 0.0
 
 
+@pytest.mark.parametrize("splits", ["univariate", "pair", "oblique"])
+@pytest.mark.parametrize("numbers", [NUMBERS, None])
+def test_what_was_declared_makes_the_same_trees_again(splits, numbers):
+    space = mixed_space(splits, numbers, whole=(True, False, False))
+    again, names = Vocabulary.declared_as(space.vocabulary.declared)
+    assert again.tokens == space.vocabulary.tokens
+    assert names.numbers == numbers
+    assert len(names.features) == 3
+    assert [word for _, word in names.actions] == ([] if numbers else ["left", "right", "wait"])
+    for design in space.sample(20, 5):
+        assert again.nodes(design) == space.vocabulary.nodes(design)
+
+
 def test_names_that_are_no_identifiers_may_be_alike():
     names = ("a b", "a_b", "name", "2x", "ß", "at", "")
     vocabulary = Vocabulary.of(names, [(0.0, 1.0)] * 7, [(0, "go"), (1, "stop")], splits="oblique")

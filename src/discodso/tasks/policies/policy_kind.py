@@ -249,7 +249,9 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
         spent = result.seconds - prepared - visited[1]
         parts = [*phases, *([Phase("visits", *visited)] if watched else [])]
         parts.append(Phase("search", int(result.cost or 0) - visited[0], spent))
-        write = partial(_write, folder=folder, clock=clock, runner=runner)
+        write = partial(
+            _write, folder=folder, clock=clock, runner=runner, vocabulary=space.vocabulary.declared
+        )
         after = tests, plan.seed, trimmed, clock, parts, _oddities(result), write
         return choose_and_test(objective, result, *after, settings.begun, plain)
 
@@ -321,7 +323,9 @@ def _racing(options: PolicyOptions, method: MethodSettings, paper: bool) -> Raci
     return replace(_COMMON_RACES if options.common_episodes else Racing(), share=share)
 
 
-def _write(found: PolicySearch, folder: Path | None, clock: Clock, runner: TimedRunner) -> None:
+def _write(
+    found: PolicySearch, folder: Path | None, clock: Clock, runner: TimedRunner, vocabulary: str
+) -> None:
     """policy.json, front.json, tree.svg, tree.png, and at last summary.json: where it is, all the others are.
 
     It comes twice, before the test and with it. Before the test the summary has no "calls", by which the run would
@@ -352,7 +356,7 @@ def _write(found: PolicySearch, folder: Path | None, clock: Clock, runner: Timed
     command = (read_object(folder / ENVIRONMENT) or {}).get("command")
     words = shlex.join(map(str, command)) if isinstance(command, list) else ""
     calls = found.calls if found.is_tested else None
-    figures = {**found.summary(), "calls": calls, "command": words}
+    figures = {**found.summary(), "calls": calls, "command": words, "vocabulary": vocabulary}
     summary = json.dumps(figures, indent=1, allow_nan=False)
     write_atomically(folder / _SUMMARY, summary + "\n")
 
@@ -439,19 +443,30 @@ _PICTURES = 20  # trees drawn for one table: all of a hundred would be megabytes
 
 
 def _shown(ending: Any, designs: Sequence[Design], history: Sequence[Any]) -> list[Shown]:
-    """Trees as text and pictures; features and actions in the order of the library where the history tells it."""
+    """Trees as text and pictures.
+
+    Before the summary is there, features and actions have the order of the library, where the history tells it,
+    and trees with sums or numbers are shown as designs.
+    """
+    vocabulary = ((ending or {}).get("summary") or {}).get("vocabulary")
     known = next((row.tokens for row in history if row.tokens), None) or {}
     names = tuple(dict.fromkeys([*known, *(name for design in designs for name in design.tokens)]))
-    return [_tree(design, names, number < _PICTURES) for number, design in enumerate(designs)]
+    declared = vocabulary if isinstance(vocabulary, str) else ""
+    return [_tree(design, declared, names, number < _PICTURES) for number, design in enumerate(designs)]
 
 
 @lru_cache(maxsize=512)
-def _tree(design: Design, tokens: tuple[str, ...], picture: bool) -> Shown:
+def _tree(design: Design, declared: str, tokens: tuple[str, ...], picture: bool) -> Shown:
     try:
-        vocabulary, features, actions = Vocabulary.of_names(tokens)
-        read = TreePolicy(vocabulary.nodes(design))
-        policy = TreePolicy.from_dict(read.to_dict()).with_names(None, features, actions)
-    except DiscodsoError:  # no tree of this environment, or one that is too deep
+        vocabulary, names = Vocabulary.declared_as(declared) if declared else Vocabulary.of_names(tokens)
+        read = TreePolicy(vocabulary.nodes(design), numbers=names.numbers)
+        policy = TreePolicy.from_dict({**read.header(), "tree": read.to_dict()}).with_names(None, *names)
+    except (
+        DiscodsoError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ):  # no tree of this environment, too deep, or edited
         return Shown(str(design))
     return Shown(str(policy.export("text")), svg=policy._repr_svg_() if picture else None)
 
@@ -483,7 +498,7 @@ def _drawn(tree: Any) -> dict[str, Any] | None:
         policy = TreePolicy.from_dict(tree["policy"])
         mean, error, price = float(tree["mean"]), tree["error"], float(tree["price"])
         note = f"{mean:.2f}" + (f" ± {error:.2f}" if error is not None else "") + f", {len(policy)} nodes"
-    except (DiscodsoError, KeyError, TypeError, ValueError):
+    except (DiscodsoError, AttributeError, LookupError, TypeError, ValueError):
         return None
     if price:
         note += f", {price:g} paid for its features"

@@ -7,6 +7,7 @@ that every value of it divides the box of ranges. A small weight counts as none:
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -65,12 +66,21 @@ class Meanings(NamedTuple):
     first: Floats
 
 
+class TreeNames(NamedTuple):
+    """What features and actions are called, and what an action is where it is no choice."""
+
+    features: tuple[str, ...]
+    actions: tuple[tuple[int, str], ...]
+    numbers: ActionNumbers | None
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """The K tokens of trees, decisions first, and what each means."""
 
     tokens: tuple[Token, ...]
     meanings: Meanings
+    declared: str  # what it was made from, as JSON
 
     @classmethod
     def of(
@@ -95,6 +105,17 @@ class Vocabulary:
             together: the features of oblique splits and linear leaves, all by default.
             linear: whether there are linear leaves beside constant ones.
         """
+        actions = list(actions)
+        declared = {
+            "names": list(names),
+            "ranges": [limits and list(limits) for limits in ranges],
+            "actions": list(map(list, actions)),
+            "numbers": numbers and numbers.to_dict(),
+            "whole": list(whole),
+            "splits": splits,
+            "together": together and list(together),
+            "linear": linear,
+        }
         values: dict[str, Any] = {}
         used = [(n, limits) for n, limits in enumerate(ranges) if limits is not None]
         mixed = [n for n, _ in used if together is None or n in together]
@@ -125,17 +146,25 @@ class Vocabulary:
             own = (f"{word}{part}" for word in _identifiers(numbers.names) for part in parts)
             values = dict.fromkeys(own, Real(-1.0, 1.0))
             rows.append((Token("linear", **values), _LINEAR, 0, 0.0, mixed))
-        return cls(tuple(row[0] for row in rows), _meanings(rows, ranges, numbers))
+        return cls(tuple(row[0] for row in rows), _meanings(rows, ranges, numbers), json.dumps(declared))
 
     @classmethod
-    def of_names(
-        cls, tokens: Iterable[str]
-    ) -> tuple[Vocabulary, tuple[str, ...], tuple[tuple[int, str], ...]]:
+    def declared_as(cls, text: str) -> tuple[Vocabulary, TreeNames]:
+        """The vocabulary with this `declared`, and names; any of Python's errors or ours if it is none."""
+        given = json.loads(text)
+        numbers = None if given["numbers"] is None else ActionNumbers.from_dict(given["numbers"])
+        actions = tuple((int(action), str(word)) for action, word in given["actions"])
+        made = cls.of(**{**given, "actions": actions, "numbers": numbers})
+        return made, TreeNames(tuple(given["names"]), actions, numbers)
+
+    @classmethod
+    def of_names(cls, tokens: Iterable[str]) -> tuple[Vocabulary, TreeNames]:
         """Tokens of these names, and what features and actions are called: for pages, which know nothing else."""
         names = list(tokens)
         features = tuple(name.removesuffix(_SIGN) for name in names if name.endswith(_SIGN))
         actions = tuple(enumerate(name for name in names if not name.endswith(_SIGN)))
-        return cls.of(features, [(-math.inf, math.inf)] * len(features), actions), features, actions
+        made = cls.of(features, [(-math.inf, math.inf)] * len(features), actions)
+        return made, TreeNames(features, actions, None)
 
     @property
     def looks(self) -> tuple[tuple[int, ...], ...]:
