@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,17 @@ def test_a_teacher_that_raises_is_told_in_a_line() -> None:
     with pytest.raises(DiscodsoError, match="teacher function broken raised KeyError") as caught:
         search_policy(CAR, **QUICK, teacher=broken)
     assert "\n" not in str(caught.value)
+
+
+def test_a_slow_teacher_keeps_to_its_share_of_the_time() -> None:
+    def slow(observation: Any) -> int:
+        time.sleep(0.0005)
+        return pumping(observation)
+
+    found = search_policy(CAR, **QUICK, teacher=slow, time_limit=1.0)
+    assert 1 <= found.begun["episodes"] < FIRST
+    assert found.begun["pruning_episodes"] == 0
+    assert found.search.best is not None
 
 
 def test_trees_are_pruned_on_seeds_of_the_search() -> None:

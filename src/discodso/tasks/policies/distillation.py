@@ -93,22 +93,24 @@ def distilled(
     rng = np.random.default_rng(np.random.SeedSequence((plan.seed, 3)))
     lesson = _Lesson(teacher, interface, grower, rng)
     began = clock.seconds
-    mean = lesson.take(None, 1.0, FIRST)
-    seconds = (clock.seconds - began) / FIRST  # of an episode
+    end = math.inf if clock.limit is None else began + _SHARE * clock.left
+
+    def is_late() -> bool:
+        return clock.seconds > end
+
+    mean = lesson.take(None, 1.0, FIRST, is_late)
+    seconds = (clock.seconds - began) / lesson.episodes  # of an episode
     allowed = _SHARE * plan.budget * options.episodes
-    end = math.inf
-    if clock.limit is not None:
-        end = clock.seconds + _SHARE * clock.left
-        allowed = min(allowed, _SHARE * clock.left / max(seconds / options.workers, 1e-9))
+    allowed = min(allowed, (end - clock.seconds) / max(seconds / options.workers, 1e-9))
     largest = (options.max_nodes + 1) // 2  # leaves
     times = next((k for k in _LARGER if _pruning_cost(k * largest) <= allowed), 0)
-    about = f"teacher {teacher.name}: {mean:.2f} over {FIRST} episodes"
+    about = f"teacher {teacher.name}: {mean:.2f} over {lesson.episodes} episodes"
     clock.say(f"{about}; {(ROUNDS - 1) * EPISODES} more to imitate it")
     for number in range(1, ROUNDS):
-        if clock.seconds > end:
+        if is_late():
             break
         *_, nodes = lesson.grown(max(times, 1) * largest, _ROWS)
-        lesson.take(DecisionTree(nodes, numbers=interface.numbers), 0.5**number, EPISODES)
+        lesson.take(DecisionTree(nodes, numbers=interface.numbers), 0.5**number, EPISODES, is_late)
     grown = lesson.grown(max(times, 1) * largest, _LAST_ROWS)
     trees = [placed_in(DecisionTree(nodes, numbers=interface.numbers), space, interface) for nodes in grown]
     found: list[tuple[DecisionTree, float]] = []
@@ -120,7 +122,7 @@ def distilled(
             spent = so_far
             if len(tree) <= options.max_nodes:
                 found.append((tree, own))
-            if clock.seconds > end or len(tree) <= options.max_nodes / _SMALLEST:
+            if is_late() or len(tree) <= options.max_nodes / _SMALLEST:
                 break
             if len(tree) <= said / 2:
                 clock.say(f"pruned to {len(tree)} nodes: {own:.2f} over {PRUNING_SEEDS} episodes")
@@ -166,10 +168,12 @@ class _Lesson:
         self.actions: list[list[float]] = []
         self.episodes = 0
 
-    def take(self, tree: DecisionTree | None, share: float, count: int) -> float:
+    def take(self, tree: DecisionTree | None, share: float, count: int, is_late: Callable[[], bool]) -> float:
         """The mean return of some episodes in which the teacher acts in a share of the steps, else the tree."""
+        returns = list[float]()
         with make(self.interface.environment) as env:
-            returns = [self._episode(env, tree, share) for _ in range(count)]
+            while len(returns) < count and not (returns and is_late()):
+                returns.append(self._episode(env, tree, share))
         return float(np.mean(returns))
 
     def grown(self, leaves: int, most: int) -> Iterator[Nodes]:
