@@ -232,7 +232,11 @@ LEVELS: dict[str, tuple[float | None, str, dict[str, Any]]] = {
         },
     ),
     "FrozenLake": (0.70, "univariate", {"budget": 5000}),
-    "Blackjack": (-0.06, "univariate", {"budget": 2000, "episodes": 4000, "common_episodes": True}),
+    "Blackjack": (
+        -0.06,
+        "univariate",
+        {"budget": 600, "episodes": 2000, "common_episodes": True, "max_nodes": 15},
+    ),
     "Taxi": (-math.inf, "univariate", {"budget": 5000, "episodes": 20, "max_nodes": 101}),
 }
 LEVEL_SEEDS = range(3)

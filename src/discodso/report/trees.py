@@ -58,9 +58,9 @@ def boxed(lines: Sequence[tuple[str, float]]) -> Block:
 
 
 def wrapped(words: str, size: float, widest: float) -> list[tuple[str, float]]:
-    """Lines no wider than `widest`, broken at spaces and after _ - . / if possible."""
+    """Lines no wider than `widest`, broken at spaces and after _ - . / if possible, not in a number or term."""
     lines = [""]
-    for piece in re.findall(r"[^\s_\-./]*[\s_\-./]?", words):
+    for piece in re.findall(r"(?:[^\s_\-./]|[-.](?=\d)| \* )*[\s_\-./]?", words):
         if text_width((lines[-1] + piece).rstrip(), size) <= widest:
             lines[-1] += piece
             continue

@@ -17,6 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.text import Text
+from mixed_trees import NUMBERS
 
 from discodso.base.errors import DeclarationError
 from discodso.report import trees
@@ -278,3 +279,13 @@ def test_pyplot_is_left_alone(monkeypatch, tmp_path):
 )
 def test_percentages(share, text):
     assert picture._percent(share) == text
+
+
+def test_numbers_of_a_leaf_have_lines_of_their_own_and_are_not_broken():
+    first, second = ((0, -12.125), (1, 0.3345), (2, 3.625)), ((2, 4.774),)
+    leaf = Leaf(0, (332.25, -0.4144), (first, second))
+    policy = TreePolicy(((leaf, 0),), None, ("angle", "speed", "height"), (), NUMBERS)
+    lines = [own.get_text() for own in figure(policy).findobj(Text) if own.get_text()]
+    for part in ("steer = 332.2", "12.12 * angle", "0.3345 * speed", "3.625 * height", "4.774 * height"):
+        assert sum(part in line for line in lines) == 1, (part, lines)
+    assert any(line.startswith("gas = -0.4144") for line in lines)

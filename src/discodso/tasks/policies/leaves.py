@@ -141,14 +141,14 @@ _TYPES = (
 )
 
 
-def words(leaf: Leaf, numbers: ActionNumbers | None, name: Callable[[int], str], digits: int) -> str:
-    """The numbers of a leaf for people, such as "steer = 0.2, gas = 0.5 + 2 * speed"."""
+def words(leaf: Leaf, numbers: ActionNumbers | None, name: Callable[[int], str], digits: int) -> list[str]:
+    """The numbers of a leaf for people, such as "steer = 0.2" and "gas = 0.5 + 2 * speed"."""
     names = numbers.names if numbers else tuple(f"action {place}" for place in range(len(leaf.numbers)))
     parts = []
     for own, (number, terms) in zip(names, leaf.sums, strict=True):
         first = "" if number == 0 and terms else f"{number:.{digits}g}"
         parts.append(f"{own} = {sums.text(terms, name, digits, first)}")
-    return ", ".join(parts)
+    return parts
 
 
 def checked_index(key: str, value: Any, place: str) -> int:

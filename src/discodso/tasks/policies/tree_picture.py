@@ -22,6 +22,7 @@ from discodso.base.errors import DeclarationError
 from discodso.base.files import write_atomically
 from discodso.report import trees
 from discodso.space.design import one_line
+from discodso.tasks.policies import leaves
 from discodso.tasks.policies.export.text_forms import node_words
 from discodso.tasks.policies.leaves import ActionNumbers, Leaf
 from discodso.tasks.policies.splits import Split
@@ -175,7 +176,11 @@ def _blocks(policy: DecisionTree, visits: list[float] | None) -> list[trees.Bloc
         if fit and compared:
             lines = [(f"{name} {compared}", trees.WORDS)]
         else:
-            lines = trees.wrapped(name, trees.WORDS, trees.WIDEST)
+            shape = policy.nodes[node][0]
+            parts = [name]
+            if isinstance(shape, Leaf) and policy.numbers is not None:  # a line or more for each number
+                parts = leaves.words(shape, policy.numbers, policy.feature_name, 4)
+            lines = [line for part in parts for line in trees.wrapped(part, trees.WORDS, trees.WIDEST)]
             lines += [(compared, trees.WORDS)] if compared else []
         lines += [(_percent(visits[node]), trees.SMALL)] if visits else []
         blocks.append(trees.boxed(lines))

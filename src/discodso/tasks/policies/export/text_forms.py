@@ -21,7 +21,7 @@ def node_words(policy: DecisionTree, digits: int = 6) -> list[tuple[str, str]]:
             return node.subject(policy.feature_name, digits)
         if policy.numbers is None:
             return policy.action_name(node.action)
-        return leaves.words(node, policy.numbers, policy.feature_name, digits)
+        return ", ".join(leaves.words(node, policy.numbers, policy.feature_name, digits))
 
     names = [name(node) for node, _ in policy.nodes]
     return list(zip(names, comparisons(policy.nodes, digits), strict=True))
