@@ -46,6 +46,7 @@ _ROUNDS = (1, 10, 100)
 _MOST, _PART = 200, 5000
 _FEW = 8  # episodes for a tree, below which rather fewer trees are compared
 _AFTER = 0.25  # of the time limit, for all that comes after the search, at most
+_REST = 0.4  # of what is left of it when the search begins, likewise
 _WRITING = 1.0  # seconds for pictures and files
 _LEAST = 2  # episodes of a test
 _ALLOWED = 0.1  # of the spread of returns, by which a trimmed tree may be worse
@@ -305,13 +306,16 @@ def _writing(clock: Clock) -> float:
     return 0.0 if clock.limit is None else min(_WRITING, 0.05 * clock.limit)
 
 
-def seconds_after(clock: Clock, runner: TimedRunner, episodes: int, tests: int, trimmed: bool) -> float:
-    """What choice, trimming and test of a run with a time limit need, as far as its search can tell; it may not
-    be granted in full."""
+def seconds_after(
+    clock: Clock, runner: TimedRunner, episodes: int, tests: int, trimmed: bool, prepared: float
+) -> float:
+    """What choice, trimming and test of a run with a time limit need, as far as its search, which began after so
+    many seconds, can tell; it may not be granted in full."""
     assert clock.limit is not None
     each = _round(episodes, runner.episodes)
     wanted = (3 + trimmed) * _TOP * each + tests
-    return min(_AFTER * clock.limit, wanted * runner.pace + 2 * _writing(clock))
+    most = min(_AFTER * clock.limit, _REST * (clock.limit - prepared))
+    return max(min(most, wanted * runner.pace + 2 * _writing(clock)), 0.0)
 
 
 _TOP = 100  # designs of a search that go to the choice, about

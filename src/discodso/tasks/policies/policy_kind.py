@@ -226,7 +226,7 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
     trimmed = not paper if options.trim is None else options.trim
 
     def reserve() -> float:
-        each = options.episodes, len(tests), trimmed
+        each = options.episodes, len(tests), trimmed, prepared
         return 0.0 if clock.limit is None else seconds_after(clock, runner, *each)
 
     def left() -> float:
