@@ -3,7 +3,7 @@
 One call is the mean return of one tree over 100 episodes with fresh seeds, everything included: for the compiled
 environments also their share of drawing the pool of initial states, spread over the calls of a default search.
 The loop is what people write: reset, act, step. Both sides run in one process on one core, alternately, and the
-best of several counts (CPU time; wall time for LunarLander, whose episodes run in worker processes).
+best of several counts (CPU time).
 
     python benchmarks/control.py           prints, and writes benchmarks/results/control.json
 """
@@ -33,7 +33,7 @@ from discodso.tasks.policies.tree_space import SEARCH_SEEDS, search_seeds, tree_
 
 EPISODES, DEFAULT_CALLS = 100, 10_000
 RISK_FACTOR = 0.2  # share of a batch that is told apart exactly
-COMPILED = ("CartPole-v1", "MountainCar-v0", "Acrobot-v1")
+COMPILED = ("CartPole-v1", "MountainCar-v0", "Acrobot-v1", "LunarLander-v3")
 
 
 def leaf(action: int) -> dict[str, Any]:
@@ -57,15 +57,16 @@ TREES = {
 
 def plain_loop(env: Any, policy: TreePolicy, seeds: range) -> float:
     """Mean return by the loop that people write."""
-    total = 0.0
+    totals = []
     for seed in seeds:
         observation, _ = env.reset(seed=seed)
-        over = False
+        total, over = 0.0, False
         while not over:
             observation, reward, terminated, truncated, _ = env.step(policy.act(observation))
             total += float(reward)
             over = terminated or truncated
-    return total / len(seeds)
+        totals.append(total)
+    return float(np.mean(totals))
 
 
 def best_of(measure: Callable[[], float], rounds: int) -> float:
@@ -111,29 +112,6 @@ def compiled_call(environment: str) -> dict[str, Any]:
         "of_which_pool_milliseconds": round(1e3 * share, 3),
         "ratio": round(min(theirs) / (min(ours) + share), 1),
         "mean_return": round(same, 2),
-    }
-
-
-def lunar_lander_call(workers: int) -> dict[str, Any]:
-    """One call by worker processes against the plain loop, in wall time."""
-    environment = "LunarLander-v3"
-    policy = TreePolicy.from_dict(TREES[environment])
-    env = gymnasium.make(environment)
-    forest, tree = Forest.of([policy]), np.zeros(EPISODES, np.int64)
-    ours, theirs = [], []
-    with open_runner(as_environment(environment), workers) as runner:
-        runner.returns(forest, tree, np.arange(EPISODES))
-        for number in range(5):
-            first = 1_000_000 + number * EPISODES
-            seeds = np.arange(first, first + EPISODES)
-            plain = partial(plain_loop, env, policy, range(first, first + EPISODES))
-            theirs.append(timed(time.perf_counter, plain))
-            ours.append(timed(time.perf_counter, partial(runner.returns, forest, tree, seeds)))
-    return {
-        "workers": workers,
-        "gymnasium_seconds": round(min(theirs), 3),
-        "call_seconds": round(min(ours), 3),
-        "ratio": round(min(theirs) / min(ours), 2),
     }
 
 
@@ -197,8 +175,7 @@ def main() -> None:
     """Measure, print, write."""
     result = {
         "call": {name: compiled_call(name) for name in COMPILED},
-        "lunar_lander": [lunar_lander_call(workers) for workers in (1, 2)],
-        "racing": {name: [racing_cost(name, updates) for updates in (0, 50)] for name in COMPILED},
+        "racing": {name: [racing_cost(name, updates) for updates in (0, 50)] for name in COMPILED[:3]},
         "search_on_cartpole": search_speed(),
     }
     write_result("control", result, f"Gymnasium {gymnasium.__version__}")
