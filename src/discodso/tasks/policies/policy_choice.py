@@ -52,6 +52,7 @@ _LEAST = 2  # episodes of a test
 _ALLOWED = 0.1  # of the spread of returns, by which a trimmed tree may be worse
 _CERTAIN = 1.645  # standard errors: the upper end of a 95 % interval to one side
 _MEETING = 1000  # fresh episodes of both trees, at least
+_SHORT = 0.02  # of the time limit, for a test, even if pictures took longer than was thought
 _TESTING = 0.35  # of the time after the search: for the test at most; then, of the rest:
 _CHOOSING, _TRIMMING = (
     0.5,
@@ -262,13 +263,15 @@ class _Course:
         left = max(clock.left - 2 * _writing(clock), 0.0)  # before the test, and with it
         testing = max(min(tests * runner.pace, _TESTING * left), _LEAST * runner.pace)
         now, rest = clock.seconds, left - testing
+        self._short_test = 0.0 if clock.limit is None else min(testing, _SHORT * clock.limit)
         parts = _CHOOSING * rest, _TRIMMING * rest, rest, left + _writing(clock)
         ends = (math.inf,) * 4 if math.isinf(left) else tuple(now + part for part in parts)
         self._choice_end, self._trim_end, self._front_end, self._end = ends
 
     def keep(self, seconds: float) -> None:
         """Keep so many seconds for pictures and files after the test, if that is more than was thought."""
-        self._end = min(self._end, self.clock.seconds + self.clock.left - seconds)
+        now = self.clock.seconds
+        self._end = max(min(self._end, now + self.clock.left - seconds), now + self._short_test)
 
     def note(self, words: str) -> None:
         """Say something that is to be kept."""
