@@ -1,7 +1,7 @@
 """Ten laws of other fields that nothing was tuned on, written down after the search was finished: found again?
 
-Kinetics, heat, gases, growth, drag, beats and oscillations; 200 rows, without noise and with 1 %, three seeds. Laws
-count as found by the rule of `laws.py`: `law_judge.recovered` on fresh rows, over wider ranges, and by length.
+Kinetics, heat, gases, growth, drag, beats and oscillations; 200 rows, without noise and with 1 %, three seeds.
+What counts as found is said in `law_judge.py`: right on fresh rows, over wider ranges, and not too long.
 
     python benchmarks/fresh_laws.py          makes what results/fresh_laws.jsonl lacks, and its table
 """
