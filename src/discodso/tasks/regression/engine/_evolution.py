@@ -135,11 +135,11 @@ def only_form(archive: Archive, price: int, mark: np.uint64) -> bool:
 
 @compiled(inner=True, **OPTIONS)
 def too_many(codes: Ints, length: int, coefficients: int, rows: int) -> bool:
-    """Whether coefficients and constants leave less than two rows that could tell a law from any curve."""
+    """Whether there is less than one more row for each coefficient and constant, to tell a law from a curve."""
     free = coefficients
     for place in range(length):
         free += codes[place] == CONSTANT
-    return free > max(rows - 2, 2)
+    return free > max(rows // 2, 2)
 
 
 @compiled(inner=True, **OPTIONS)
