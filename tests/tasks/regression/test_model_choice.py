@@ -171,3 +171,25 @@ def test_small_budgets_hold_with_all_that_is_counted(budget):
     X, y, _ = data(lambda x: 2.5 * np.exp(-x), 0, 2)
     model = DisCoRegressor(budget=budget, random_state=0).fit(X, y)
     assert model.result_.calls <= model.calls_ <= budget
+
+
+def test_an_exact_fit_has_most_rows_right():
+    """One row is all that squared errors see; a curve through it is shorter than the law."""
+    X = np.linspace(1, 2, 30)[:, None]
+    y = 1e-12 * X[:, 0] ** 2
+    y[-1], X[-1] = 4e28, 2e20
+    seen = X, y, np.full(30, 1 / 30)
+    law, through = rated("0.000000000001 * x^2", seen), rated("200000000.0 * x", seen)
+    assert through.loss < 1e-24 * y.var() and through.complexity < law.complexity
+    assert choose_by_expected_reward([law, through], *seen) is law
+    assert choose_by_expected_reward([through], *seen) is through
+
+
+def test_small_errors_count_where_the_data_show_them():
+    """Rounded data: an error of 1e-10 of the variance is no accident, if nothing else comes near."""
+    predictions = np.array([np.linspace(0, 1, 50), np.linspace(0, 1, 50) ** 2])
+    lengths = np.array([20.0, 10.0])
+    first, second = expected_rewards(predictions, np.array([1e-10, 1e-6]), lengths)
+    assert first > second
+    first, second = expected_rewards(predictions, np.array([1e-7, 2e-7]), lengths)
+    assert first < second
