@@ -58,6 +58,7 @@ def test_other_kinds_of_files(capsys, tmp_path, kind):
         ("a.csv", "a,y\n", "no rows"),
         ("a.csv", "a,y\n1,2\n", "has a single row; an equation needs at least two"),
         ("a.csv", "a,z\n1,2\n3,4\n", "has no column 'y'; it has a, z"),
+        ("a.csv", ",a,y2\n0,1,2\n1,3,4\n", "has no column 'y'; it has a, y2; did you mean 'y2'?"),
         (
             "a.csv",
             "who,a,y\nann,1,2\nbob,3,4\n",

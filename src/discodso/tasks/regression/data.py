@@ -49,9 +49,9 @@ def read_table(path: str | Path, target: str, ignore: tuple[str, ...] = ()) -> G
             if all(map(_is_number, header)):
                 how = "add a line with the names of the columns above it"
                 raise DeclarationError(f"{path} begins with numbers; {how}")
-            listed = ", ".join(header)
+            listed = ", ".join(filter(None, header))
             raise DeclarationError(
-                f"{path} has no column {name!r}{did_you_mean(name, header)}; it has {listed}"
+                f"{path} has no column {name!r}; it has {listed}{did_you_mean(name, header)}"
             )
     if len(set(header)) != len(header):
         twice = ", ".join(sorted({name for name in header if header.count(name) > 1}))
