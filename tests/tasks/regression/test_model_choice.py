@@ -180,7 +180,8 @@ def test_an_exact_fit_has_most_rows_right():
     y[-1], X[-1] = 4e28, 2e20
     seen = X, y, np.full(30, 1 / 30)
     law, through = rated("0.000000000001 * x^2", seen), rated("200000000.0 * x", seen)
-    assert through.loss < 1e-24 * y.var() and through.complexity < law.complexity
+    assert through.loss < 1e-24 * y.var()
+    assert through.complexity < law.complexity
     assert choose_by_expected_reward([law, through], *seen) is law
     assert choose_by_expected_reward([through], *seen) is through
 
