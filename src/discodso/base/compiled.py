@@ -21,6 +21,9 @@ from numba import njit, types
 _config: Any = numba.config
 _unliteral: Any = types.unliteral  # of a constant's type, that of what it is
 _call_of: Any = import_module("numba.core.base").user_function  # code that calls a compiled function
+_library: Any = import_module("numba.core.codegen").CodeLibrary
+# Older versions of numba cannot load by its name what was kept on disk: there all is compiled into its callers.
+CAN_BE_APART = "_reload_init" in _library.__init__.__code__.co_names
 
 
 def compiled(
@@ -47,7 +50,7 @@ def compiled(
         def get_call_template(args: Any, kws: Any) -> Any:
             kinds = [_unliteral(kind) for kind in args]
             found = typed(kinds, {name: _unliteral(kind) for name, kind in kws.items()})
-            if apart:
+            if apart and CAN_BE_APART:
                 _set_apart(made, tuple(found[2]))
             return found
 
