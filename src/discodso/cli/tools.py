@@ -70,6 +70,7 @@ EXTRAS = {
     "onnx": ("onnx", "policies as ONNX files"),
     "tables": ("pyarrow", "tables as Parquet and Excel files"),
     "video": ("imageio-ffmpeg", "films of policies as MP4; GIF needs nothing more"),
+    "environments": ("minigrid", "MuJoCo, MiniGrid and highway-env, which policies are tried on"),
     "baselines": ("deap", "genetic programming and Bayesian optimisation to compare with"),
     "bench": ("pyoperon", "the comparison of the expression evaluator"),
 }
