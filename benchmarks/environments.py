@@ -218,7 +218,7 @@ LEVELS: dict[str, tuple[float | None, str, dict[str, Any]]] = {
     "thermostat": (
         None,
         "linear leaves",
-        {"budget": 1500, "leaves": "linear", "episodes": 20, "common_episodes": True},
+        {"budget": 5000, "leaves": "linear", "episodes": 20, "common_episodes": True},
     ),
     "inventory": (
         None,

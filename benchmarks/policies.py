@@ -58,13 +58,11 @@ CHAIN = {
 # A teacher, Gymnasium's own heuristic, says where to begin.
 TAUGHT = "--teacher heuristic --moving-ranges --common-episodes --set run.top=20"
 TEACHER = {
-    "LunarLander-v3-teacher": f"LunarLander-v3 {TAUGHT} --budget 1600 --episodes 50 --no-trim",
-    "LunarLander-v3-oblique-teacher": (
-        f"LunarLander-v3 {TAUGHT} --splits oblique --budget 300 --episodes 50 --no-trim"
-    ),
+    "LunarLander-v3-teacher": f"LunarLander-v3 {TAUGHT} --budget 6000 --episodes 200",
+    "LunarLander-v3-oblique-teacher": f"LunarLander-v3 {TAUGHT} --splits oblique --budget 3000 --episodes 100",
     "LunarLander-v3-continuous-teacher": (
         f"LunarLander-v3 {TAUGHT} --argument continuous=true --leaves linear --max-nodes 9 "
-        "--budget 160 --episodes 50"
+        "--budget 1000 --episodes 100"
     ),
 }
 TEACHER_SEEDS = range(3)

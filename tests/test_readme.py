@@ -145,6 +145,21 @@ def test_the_figures_of_the_trees_are_the_committed_ones(environment):
     assert row[4] == f"paper {paper.pop()}"
 
 
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ("LunarLander-v3, tree, from a teacher", "LunarLander-v3-teacher"),
+        ("the same with splits on sums", "LunarLander-v3-oblique-teacher"),
+        ("the same with continuous actions", "LunarLander-v3-continuous-teacher"),
+    ],
+)
+def test_the_figures_of_the_trees_from_a_teacher_are_the_committed_ones(row, name):
+    runs = summaries(name)
+    means = [run["test_mean"] for run in runs]
+    reached = f"{statistics.fmean(means):.2f}, worst {min(means):.2f}"
+    assert readme_row(row)[1:4] == [f"{runs[0]['calls']:,}", str(len(runs)), reached]
+
+
 def test_the_figure_of_the_lander_is_the_committed_one():
     chain = [*summaries("LunarLander-v3-explore"), *summaries("LunarLander-v3-closer")]
     last = summaries("LunarLander-v3-default")
