@@ -350,7 +350,17 @@ def _cpu() -> float:
 
 def table(records: Sequence[Record]) -> str:
     """Markdown of both parts."""
-    return "\n\n".join(("\n".join(_short(records)), "\n".join(_levels(records)), _trees(records)))
+    parts = (_short(records), _refusals(records), _levels(records))
+    return "\n\n".join((*map("\n".join, parts), _trees(records)))
+
+
+def _refusals(records: Sequence[Record]) -> list[str]:
+    """What is said where there is no search."""
+    return [
+        f"- {r['environment']}: {r.get('refused') or 'package ' + r['missing'] + ' is not installed'}"
+        for r in records
+        if "refused" in r or "missing" in r
+    ]
 
 
 def _mean(record: Record) -> str:
@@ -372,8 +382,7 @@ def _short(records: Sequence[Record]) -> list[str]:
             first = next(iter(row.kinds)) == kind
             head = [name if first else "", row.id if first else ""]
             if "refused" in record or "missing" in record:
-                why = record.get("refused") or f"package {record['missing']} is not installed"
-                lines.append([*head, "", "", f"one line: {why}", "", "", ""])
+                lines.append([*head, "", "", "refused in one line, see below", "", "", ""])
                 continue
             beside = ["", ""]
             if first:
