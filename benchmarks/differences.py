@@ -32,7 +32,7 @@ from discodso.tasks.policies.environments import describe
 from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.making import as_environment
 from discodso.tasks.policies.objective import TreeObjective
-from discodso.tasks.policies.policy_kind import paper_settings
+from discodso.tasks.policies.policy_kind import scaled_settings
 from discodso.tasks.policies.tree_space import search_seeds, tree_space, tree_task
 from discodso.tasks.regression.expression_space import Fit
 from discodso.tasks.regression.problems import problem_task, problems
@@ -60,16 +60,16 @@ BITSTRING: dict[str, MethodSettings] = {
     for calls in (25, 200)
 }
 NARROW = NetworkSettings(shift=0.5, scale=0.05)
-MORE_ENTROPY = replace(paper_settings(), learner=ENTROPY)
+MORE_ENTROPY = replace(scaled_settings(), learner=ENTROPY)
 TWENTY = 20_000
 # Environment, method, priors (on arity, and on this length), calls.
 TREES: list[tuple[str, str, DisCoSettings, int | None, int]] = [
-    ("MountainCar-v0", "the paper's settings", paper_settings(), None, TWENTY),
-    ("MountainCar-v0", "longer", paper_settings(), None, 100_000),
+    ("MountainCar-v0", "the paper's settings", scaled_settings(), None, TWENTY),
+    ("MountainCar-v0", "longer", scaled_settings(), None, 100_000),
     ("MountainCar-v0", "entropy 0.1", MORE_ENTROPY, None, TWENTY),
-    ("MountainCar-v0", "priors: uniform arity, about 13 nodes", paper_settings(), 13, TWENTY),
+    ("MountainCar-v0", "priors: uniform arity, about 13 nodes", scaled_settings(), 13, TWENTY),
     ("MountainCar-v0", "priors and entropy 0.1", MORE_ENTROPY, 13, TWENTY),
-    ("MountainCar-v0", "learning rate 0.01", replace(paper_settings(), learner=FASTER), None, TWENTY),
+    ("MountainCar-v0", "learning rate 0.01", replace(scaled_settings(), learner=FASTER), None, TWENTY),
     ("MountainCar-v0", "scale 0.05 instead of 0.5", DisCoSettings(network=NARROW), None, TWENTY),
     (
         "MountainCar-v0",

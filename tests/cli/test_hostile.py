@@ -327,7 +327,7 @@ TABLES = {
         "policy CartPole-v1 --budget 0": "budget must be an integer >= 1, got 0",
         "policy CartPole-v1 --workers -1": "workers must be an integer >= 1, got -1",
         "policy CartPole-v1 --seed -1": "seed must be an integer >= 0, got -1",
-        "policy CartPole-v1 --preset best": "preset must be one of default, paper",
+        "policy CartPole-v1 --preset best": "preset must be one of default, paper, paper-scaled",
         "play torn.json": "torn.json is not a tree in JSON",
         "play torn.json --out x.docx": "a film is a .gif or an .mp4",
         "resume file": "there is no folder file",

@@ -300,12 +300,15 @@ def test_one_absurd_value_does_not_stall_learning(constant):
     assert usual > 0.75
 
 
-def test_long_gradients_are_shortened():
-    disco = DisCo(symbolic(), replace(SMALL, learner=LearnerSettings(max_gradient_norm=1e-3)), seed=0)
-    designs = disco.ask()
-    disco.tell(designs, np.arange(64.0))
-    square = sum(float(p.grad.square().sum()) for p in disco.policy.parameters())
-    assert math.sqrt(square) == pytest.approx(1e-3, rel=1e-4)
+def test_long_gradients_are_shortened_if_there_is_a_limit():
+    def norm(limit: float) -> float:
+        settings = LearnerSettings(max_gradient_norm=limit, normalise_advantages=False)
+        disco = DisCo(symbolic(), replace(SMALL, learner=settings), seed=0)
+        disco.tell(disco.ask(), 100 * np.arange(64.0))
+        return math.sqrt(sum(float(p.grad.square().sum()) for p in disco.policy.parameters()))
+
+    assert norm(1e-3) == pytest.approx(1e-3, rel=1e-4)
+    assert norm(0) > 100
 
 
 def test_a_batch_of_another_space_is_refused_and_changes_nothing():
@@ -635,7 +638,8 @@ def test_bad_settings_name_their_key(bad, word):
         (LearnerSettings, {"risk_factor": 1.5}, "risk_factor"),
         (LearnerSettings, {"entropy_coefficient": -1}, "entropy_coefficient"),
         (LearnerSettings, {"baseline_coefficient": 1.0}, "baseline_coefficient"),
-        (LearnerSettings, {"max_gradient_norm": 0}, "max_gradient_norm"),
+        (LearnerSettings, {"max_gradient_norm": -1}, "max_gradient_norm"),
+        (NetworkSettings, {"coordinates": "log"}, "coordinates"),
         (ArchiveSettings, {"size": 0}, "size"),
         (ArchiveSettings, {"niche": -1}, "niche"),
         (ArchiveSettings, {"niche_length": -1}, "niche_length"),

@@ -49,9 +49,9 @@ TASK = bitstring(6, 0.5, "f1", 1)
     ],
     ids=["mixed sequence", "decision tree", "bitstring"],
 )
-def test_the_papers_preset_asks_for_the_designs_that_it_always_did(space, mark, sums):
+def test_the_scaled_preset_asks_for_the_designs_that_it_always_did(space, mark, sums):
     """The same tokens in every batch, and the same values but for the last digits, in which processors differ."""
-    method, seen, found = DisCo(space, preset("paper"), seed=7), hashlib.sha256(), []
+    method, seen, found = DisCo(space, preset("paper-scaled"), seed=7), hashlib.sha256(), []
     for _ in range(8):
         batch = method.ask()
         seen.update(np.ascontiguousarray(batch.tokens).tobytes())
@@ -61,9 +61,13 @@ def test_the_papers_preset_asks_for_the_designs_that_it_always_did(space, mark, 
     assert found == pytest.approx(sums, abs=0.002)
 
 
-def test_the_papers_preset_is_disco_as_it_is():
-    assert preset("paper") == DisCoSettings()
-    with pytest.raises(DeclarationError, match="preset must be one of 'default', 'paper'"):
+def test_the_papers_preset_scales_nothing():
+    paper, scaled = preset("paper"), preset("paper-scaled")
+    assert scaled == DisCoSettings()
+    assert (paper.network.coordinates, paper.network.shift, paper.network.scale) == ("value", 0.0, 0.5)
+    assert (paper.learner.normalise_advantages, paper.learner.max_gradient_norm) == (False, 0.0)
+    assert replace(paper, network=scaled.network, learner=scaled.learner) == scaled
+    with pytest.raises(DeclarationError, match="preset must be one of 'default', 'paper', 'paper-scaled'"):
         preset("strong")
 
 
@@ -72,7 +76,7 @@ def test_search_uses_the_default_and_knows_the_other():
         return search(TASK, budget=600, seed=0, **more).top
 
     assert best() == best(preset="default") == best(method=preset("default", budget=600))
-    assert best(preset="paper") == best(method=DisCoSettings())
+    assert best(preset="paper-scaled") == best(method=DisCoSettings())
     assert best() != best(preset="paper")
     with pytest.raises(DeclarationError, match="a method or a preset, not both"):
         best(preset="paper", method=DisCoSettings())
@@ -82,7 +86,7 @@ def test_small_budgets_have_small_batches():
     sizes = [preset(budget=calls).batch_size for calls in (1, 250, 251, 5_000, 10_000, 10**6)]
     assert sizes == [10, 10, 20, 25, 50, 100]
     assert [preset(refines=True, budget=calls).batch_size for calls in (1, 10_000, 10**6)] == [20, 100, 500]
-    assert preset("paper", budget=100) == DisCoSettings()
+    assert preset("paper", budget=100) == preset("paper")
     with pytest.raises(DeclarationError, match="budget"):
         preset(budget=0)
 
@@ -115,7 +119,7 @@ def settings_with(**method):
 
 
 def test_settings_files_name_presets_and_change_them():
-    for name in ("default", "paper"):
+    for name in ("default", "paper", "paper-scaled"):
         made = settings_with(preset=name)
         assert (made.method, made.preset, made.changes) == (None, name, {})
     with pytest.raises(SettingsError, match="learner needs a network"):
@@ -128,7 +132,9 @@ def test_settings_files_name_presets_and_change_them():
         learner=replace(default.learner, risk_factor=0.3),
         network=NetworkSettings(units=8),
     )
-    with pytest.raises(SettingsError, match=r"method\.preset must be one of default, paper, got 'papr'"):
+    with pytest.raises(
+        SettingsError, match=r"method\.preset must be one of default, paper, paper-scaled, got 'papr'"
+    ):
         settings_with(preset="papr")
     made = settings_with(variation={"share": 0.5}, screen={"candidates": 5}, refinement=False)
     assert changed(default, made.changes) == replace(

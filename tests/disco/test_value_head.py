@@ -53,6 +53,75 @@ def tensor(*numbers: float) -> list[torch.Tensor]:
     return [torch.tensor(float(x), dtype=torch.float64) for x in numbers]
 
 
+# --------------------------------------------------------------------------------------------- own units
+
+OWN = NetworkSettings(coordinates="value", shift=0.7)
+
+
+def first_outputs(policy: Policy) -> np.ndarray:
+    """psi and phi at the first position, where the network sees nothing."""
+    hidden, _ = policy.recurrent(torch.zeros(1, 1, policy.inputs))
+    return policy.heads(hidden).detach().numpy().ravel().astype(np.float64)
+
+
+def truncated(mean, low, high, scale=0.5):
+    return stats.truncnorm((low - mean) / scale, (high - mean) / scale, mean, scale)
+
+
+def test_in_their_own_units_values_have_the_density_and_entropy_of_the_paper():
+    ranges = {"a": (-3.0, 5.0), "b": (10.0, 10.4), "c": (1.0, np.inf)}
+    tokens = [
+        *(Token(name, range=ends) for name, ends in ranges.items()),
+        Token("d", r=Real(0.1, 40, log=True)),
+    ]
+    space = Space(tokens, FixedSequence(1))
+    policy = policy_of(space, OWN)
+    raw = first_outputs(policy)
+    p, means = np.exp(raw[:4]) / np.exp(raw[:4]).sum(), raw[4:] + 0.7
+    ends = [*ranges.values(), (np.log(0.1), np.log(40))]
+    laws = [truncated(mean, *own) for mean, own in zip(means, ends, strict=True)]
+    drawn = sample(space, policy.stepper(), 4000, np.random.default_rng(0)).designs
+    scored = policy.score(replay(space, drawn))
+    token, value = drawn.tokens[:, 0], drawn.values[:, 0].copy()
+    value[token == 3] = np.log(value[token == 3])
+    want = [np.log(p[k]) + laws[k].logpdf(x) for k, x in zip(token, value, strict=True)]
+    np.testing.assert_allclose(scored.log_prob.detach().numpy(), want, rtol=1e-5, atol=1e-5)
+    entropy = stats.entropy(p)
+    for own, law, (low, high) in zip(p, laws, ends, strict=True):
+        entropy += own * integrate.quad(lambda x, law=law: -law.pdf(x) * law.logpdf(x), low, min(high, 20))[0]
+    np.testing.assert_allclose(scored.entropy.detach().numpy(), entropy, rtol=1e-4)
+    for k, law in enumerate(laws):
+        assert stats.kstest(value[token == k], law.cdf).pvalue > 1e-3
+
+
+def test_in_their_own_units_later_values_and_positions_see_values_as_they_are():
+    space = Space([Token("a", x=Real(-3, 5), y=Real(10, 14))], FixedSequence(2))
+    policy = policy_of(space, OWN, sharpen=1.0)
+    raw, weights = first_outputs(policy)[1:], policy.values.conditions.weight.detach().numpy()
+    drawn = sample(space, policy.stepper(), 2000, np.random.default_rng(0)).designs
+    x, y = drawn.values[:, 0].T
+    mean = raw[1] + 0.7 + weights[1, 0] * x
+    assert stats.kstest(truncated(mean, 10, 14).cdf(y), "uniform").pvalue > 1e-3
+    again = policy.score(replay(space, drawn)).log_prob.detach().numpy()
+    in_shares = log_prob_by_steps(space, policy, drawn)  # of ranges that are 8 and 4 wide
+    np.testing.assert_allclose(in_shares - 2 * np.log(32), again, rtol=1e-5, atol=1e-5)
+    ids, z = replay(space, drawn).neighbours[:1, 1], replay(space, drawn).neighbour_z[:1, 1]
+    seen = policy.dense_inputs(ids, z, 1).numpy()[:, 1:3]
+    np.testing.assert_allclose(
+        seen, np.stack((x, np.full_like(y, 10.0)), axis=1), rtol=1e-6
+    )  # 10 is the most
+
+
+def test_shares_and_units_are_the_same_where_ranges_go_from_0_to_1():
+    space = Space([Token("a", range=(0, 1)), Token("b", x=Real(0, 1), o=Choice("u", "v"))], FixedSequence(3))
+
+    def drawn(settings):
+        return sample(space, policy_of(space, settings).stepper(), 50, np.random.default_rng(0)).designs
+
+    shares, own = drawn(FIXED), drawn(NetworkSettings(coordinates="value"))
+    np.testing.assert_array_equal(shares.values[..., 0], own.values[..., 0])
+
+
 # ------------------------------------------------------------------------------------------------- integers
 
 

@@ -105,7 +105,10 @@ def test_settings_survive_being_written():
         ),
         (changed(task=CARTPOLE | {"episodes": 1}), "task.episodes must be an integer >= 2, got 1"),
         (changed(task=CARTPOLE | {"preset": "paper"}), "task.preset is not a setting"),
-        (changed(method={"preset": "best"}), "method.preset must be one of default, paper, got 'best'"),
+        (
+            changed(method={"preset": "best"}),
+            "method.preset must be one of default, paper, paper-scaled, got 'best'",
+        ),
         (changed(task=CARTPOLE | {"racing": "yes"}), "task.racing must be a valid boolean, got 'yes'"),
         (
             changed(task=CARTPOLE | {"racing": {"first": 5}}),

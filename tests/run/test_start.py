@@ -191,7 +191,9 @@ def test_what_cannot_be_is_refused(tmp_path):
         search(task, budget=10, method=RandomSettings(), preset="paper")
     with pytest.raises(DeclarationError, match="task must be a Task"):
         search(3, budget=10)
-    with pytest.raises(DeclarationError, match="preset must be one of 'default', 'paper', got 'best'"):
+    with pytest.raises(
+        DeclarationError, match="preset must be one of 'default', 'paper', 'paper-scaled', got 'best'"
+    ):
         search(task, budget=10, preset="best")
     with pytest.raises(DeclarationError, match="method must be the settings of a method"):
         search(task, budget=10, method=3)

@@ -39,7 +39,7 @@ class Starting:
 class Search(Starting):
     """The search of a task."""
 
-    preset: str = option("default", "Settings of the search: default, or paper for the paper's.")
+    preset: str = option("default", "Settings of the search: default, paper or paper-scaled.")
 
 
 def command(

@@ -22,7 +22,7 @@ kind = "none"              # none (this process), threads, processes, dask, ray
 _METHOD = """
 [method]
 kind = "disco"             # or a baseline: decoupled-rl, decoupled-gp, bo, gp, random
-preset = "default"         # or "paper": the paper's hyperparameters and nothing else
+preset = "default"         # or "paper", the paper's to the letter, or "paper-scaled"
 # batch_size = 100         # N, designs for one update; this and the following change the preset
 # restarts = false         # never begin anew
 

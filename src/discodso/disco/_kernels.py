@@ -64,6 +64,7 @@ class Normals(NamedTuple):
         shift, unit: mean of an output 0, and unit of means.
         scale, least, most: scale of an output 0, and limits of scales.
         log_scales: where log scales begin among the outputs, 0 if they are not learned.
+        zero, one: float[K, V], what the coordinates 0 and 1 of a value are in the network's own, less the former.
     """
 
     shift: float
@@ -72,6 +73,8 @@ class Normals(NamedTuple):
     least: float
     most: float
     log_scales: int
+    zero: Floats
+    one: Floats
 
 
 @compiled()
@@ -132,6 +135,8 @@ def draw_values(
                     )
                 below, above = allowed.low[i, token, j], allowed.high[i, token, j]
                 half = 0.5 if layout.integer[token, j] else 0.0
+                mean = (mean - normals.zero[token, j]) / normals.one[token, j]
+                scale = scale / normals.one[token, j]
                 is_log, zero, one = log[token, j], offset[token, j], width[token, j]
                 z_low, z_high = _to_z(below - half, is_log, zero, one), _to_z(above + half, is_log, zero, one)
                 z = _truncated_normal(mean, scale, z_low, z_high, u)
@@ -144,6 +149,7 @@ def draw_values(
                 if layout.integer[token, j]:
                     z = _to_z(value, is_log, zero, one)
                 values[i, j] = value
+                z = z * normals.one[token, j] + normals.zero[token, j]
                 place[seen], amount[seen] = at, min(max(z, -limit), limit)
             seen += 1
 

@@ -1,6 +1,7 @@
 """Settings of the parts of DisCo: a frozen object for each; `DisCoSettings` in `disco` puts them together.
 
-The defaults of the learner are the paper's, and where it is silent those of ARCHITECTURE.md.
+The defaults have the numbers of the paper's tables, with what makes them fit any range of values and any scale of
+rewards; preset "paper" is without that.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ SCALE_LIMITS = (1e-4, 1e2)
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """The model and its distributions; the defaults are the paper's (tables of hyperparameters).
+    """The model and its distributions; the defaults are those of preset "paper-scaled".
 
     Args:
         cell: "lstm" or "gru".
@@ -27,8 +28,10 @@ class NetworkSettings:
         inputs: what the network is shown of the slot, from "previous", "parent", "sibling" (token and value
             each) and "position"; "neighbours" are the first three in trees and the first in sequences, and so
             is None.
-        scale: of the normal distribution of values, which is truncated wherever bounds are finite, in coordinates
-            (1 is the width of a finite range).
+        coordinates: what scale, shift and means are counted in, and what the network sees of values: "range" for
+            shares of a finite range, from 0 to 1, and "value" for the units of the value itself, as in the paper
+            (of its logarithm where a range is logarithmic).
+        scale: of the normal distribution of values, which is truncated wherever bounds are finite, in coordinates.
         learn_scale: whether the network also emits the scale; it then begins near `scale`.
         min_scale: a learned scale does not fall below this, so that values near the best ones are always tried.
         shift: added to the mean that the network emits.
@@ -40,6 +43,7 @@ class NetworkSettings:
     layers: int = 1
     units: int = 32
     inputs: tuple[str, ...] | None = None
+    coordinates: Literal["range", "value"] = "range"
     scale: float = 0.5
     learn_scale: bool = False
     min_scale: float = SCALE_LIMITS[0]
@@ -48,6 +52,7 @@ class NetworkSettings:
 
     def __post_init__(self) -> None:
         require_one_of("cell", self.cell, ("lstm", "gru"))
+        require_one_of("coordinates", self.coordinates, ("range", "value"))
         settle_integers(self, {"layers": 1, "units": 1})
         require_number("scale", self.scale, least=SCALE_LIMITS[0], most=SCALE_LIMITS[1])
         require_number("min_scale", self.min_scale, least=SCALE_LIMITS[0], most=self.scale)
@@ -95,8 +100,8 @@ class LearnerSettings:
         risk_factor: epsilon, the share of the batch that teaches; 1 is the plain policy gradient.
         baseline_coefficient: weight of the past in the running average of the quantile.
         normalise_advantages: divide advantages by their running root mean square.
-        max_gradient_norm: longer gradients are shortened to it. Ordinary ones are about 1, so that only freaks are
-            touched, which would stall Adam for a long time.
+        max_gradient_norm: longer gradients are shortened to it; 0 for no limit. With normalised advantages
+            ordinary ones are about 1, so that only freaks are touched, which would stall Adam for a long time.
     """
 
     learning_rate: float = 0.001
@@ -111,7 +116,7 @@ class LearnerSettings:
         require_number("entropy_coefficient", self.entropy_coefficient, least=0)
         require_number("risk_factor", self.risk_factor, above=0, most=1)
         require_number("baseline_coefficient", self.baseline_coefficient, least=0, most=0.999)
-        require_number("max_gradient_norm", self.max_gradient_norm, above=0)
+        require_number("max_gradient_norm", self.max_gradient_norm, least=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def require_finite(loss: Tensor, score: Score, advantages: Floats) -> None:
 
 
 def limit_gradients(module: torch.nn.Module, limit: float) -> None:
-    """Scale gradients down to a norm of at most `limit`.
+    """Scale gradients down to a norm of at most `limit`; 0 for no limit.
 
     Raises TrainingError naming the weights if a gradient is not finite.
     """
@@ -122,7 +122,7 @@ def limit_gradients(module: torch.nn.Module, limit: float) -> None:
                 )
             square += part
     norm = float(np.sqrt(square))
-    if norm > limit:
+    if limit and norm > limit:
         for parameter in module.parameters():
             if parameter.grad is not None:
                 parameter.grad *= limit / norm

@@ -34,7 +34,7 @@ from discodso.space.ruled import Options
 from discodso.space.space import Space
 from discodso.space.values import Choice
 
-COORDINATE_LIMIT = 10.0  # of coordinates as network inputs; a constant of 1e6 must not saturate every gate
+COORDINATE_LIMIT = 10.0  # of what a network sees of values; a constant of 1e6 must not saturate every gate
 FORBIDDEN = -1e30  # logit of what may not be drawn
 # Log density of a told value that the policy would never draw; below it only tokens teach.
 _OUT_OF_REACH = -1e3
@@ -93,7 +93,13 @@ class ValueHead(nn.Module):
             library.options,
             library.integer,
         )
-        self._layout = own_kernels.Layout(*own, library.wide_coordinates, COORDINATE_LIMIT)
+        wide = library.wide_coordinates
+        self._layout = own_kernels.Layout(*own, wide, COORDINATE_LIMIT)
+        # What the coordinates 0 and 1 of each number are in those of the settings, less the former.
+        literal = library.numeric & (settings.coordinates == "value")
+        self._zero, self._one = np.where(literal, wide.offset, 0.0), np.where(literal, wide.width, 1.0)
+        of_numbers = self._zero[library.numeric], self._one[library.numeric]
+        self._zeros, self._ones = (torch.from_numpy(own) for own in of_numbers)
         self._normals = own_kernels.Normals(
             shift=float(settings.shift),
             unit=float(settings.mean_scale),
@@ -101,6 +107,8 @@ class ValueHead(nn.Module):
             least=float(settings.min_scale),
             most=SCALE_LIMITS[1],
             log_scales=self._numbers if settings.learn_scale else 0,
+            zero=self._zero,
+            one=self._one,
         )
         self.conditions: nn.Linear | None = None
         if library.slots > 1:
@@ -126,15 +134,20 @@ class ValueHead(nn.Module):
 
     def write_inputs(self, ids: Ints, z: Floats, inputs: Any) -> None:
         """Write ids[S, N] and z[S, N, V] into inputs[N, S * width], which must be zero."""
-        options = self.library.options
+        options, z = self.library.options, self._as_seen(ids, z)
         _kernels.fill_inputs(ids, z, self.width, self._feature, options, COORDINATE_LIMIT, inputs)
 
     def _seen(self, at: Places, z: Floats) -> Tensor:
         """float32[N, F], what is seen of the values before these places, with coordinates z[N, V]."""
         seen = np.zeros((len(at.tokens), self.features), np.float32)
         slot = np.zeros(len(at.tokens), np.int64) + at.slot
+        z = self._as_seen(at.tokens, z)
         own_kernels.fill_seen(at.tokens, slot, z, self._feature, self.library.options, COORDINATE_LIMIT, seen)
         return torch.from_numpy(seen)
+
+    def _as_seen(self, ids: Ints, z: Floats) -> Floats:
+        """What the network sees of coordinates z[..., V] of tokens; of token -1 they do not count."""
+        return z if self.settings.coordinates == "range" else z * self._one[ids] + self._zero[ids]
 
     # ------------------------------------------------------------------------------------- distributions
 
@@ -142,19 +155,25 @@ class ValueHead(nn.Module):
         """Means and scales of all numbers that are first values [..., N], in float64, from phi[..., O]."""
         count = self._numbers
         mean, scale = phi[..., :count], phi[..., count : 2 * count]
+        own = torch.from_numpy(self.library.number_of[self.library.numeric[:, 0], 0])
         if self.library.slots > 1:
-            own = torch.from_numpy(self.library.number_of[self.library.numeric[:, 0], 0])
             mean = mean.index_select(-1, own)
             scale = scale.index_select(-1, own) if self.settings.learn_scale else scale
-        return self._distributed(mean, scale)
+        return self._distributed(mean, scale, own)
 
-    def _distributed(self, raw_mean: Tensor, raw_scale: Tensor) -> Numbers:
+    def _distributed(self, raw_mean: Tensor, raw_scale: Tensor, number: Tensor) -> Numbers:
+        """Means and scales, in coordinates, of outputs [..., N] for number[N]."""
         s = self.settings
         mean = s.mean_scale * raw_mean.double() + s.shift
         if s.learn_scale:
             scale = s.scale * torch.exp(raw_scale.double().clamp(-20, 20))
-            return Numbers(mean, scale.clamp(s.min_scale, SCALE_LIMITS[1]))
-        return Numbers(mean, torch.full((), s.scale, dtype=torch.float64).expand(mean.shape))
+            scale = scale.clamp(s.min_scale, SCALE_LIMITS[1])
+        else:
+            scale = torch.full((), s.scale, dtype=torch.float64).expand(mean.shape)
+        if s.coordinates == "range":
+            return Numbers(mean, scale)
+        zero, one = self._zeros[number], self._ones[number]
+        return Numbers((mean - zero) / one, scale / one)
 
     def numbers_at(self, phi: Tensor, rows: Tensor, at: Places, z: Floats) -> Numbers:
         """Of the numbers at these places, from rows[N] of phi[M, O], given the values before them, at coordinates
@@ -168,7 +187,7 @@ class ValueHead(nn.Module):
             seen = self._seen(at, z)
             weights = (self.conditions.weight.index_select(0, output) for output in outputs)
             raw = [own + (seen * weight).sum(-1) for own, weight in zip(raw, weights, strict=True)]
-        return self._distributed(raw[0], raw[-1])
+        return self._distributed(raw[0], raw[-1], number)
 
     def option_logits(self, phi: Tensor, at: Places, z: Floats) -> Tensor:
         """float64[N, most], logits of the options at these places, from phi[N, O], given the values before them,
@@ -242,9 +261,11 @@ class ValueHead(nn.Module):
         )
         if not integers:
             z = torch.from_numpy(trace.z[(*at, places.slot)])
+            stretch = self._stretch(places)
             if later:
-                return log_prob_and_entropy(z, *own, low, high)
-            found = self.distribution.log_prob(z, *own, low, high)
+                found, entropy = log_prob_and_entropy(z, *own, low, high)
+                return found - stretch, entropy + stretch
+            found = self.distribution.log_prob(z, *own, low, high) - stretch
             return found, found
         value = trace.values[(*at, places.slot)]
         ends = (library.coordinates.to_z(places[: library.low.ndim], value + step) for step in (-0.5, 0.5))
@@ -255,6 +276,12 @@ class ValueHead(nn.Module):
             here = torch.from_numpy(np.flatnonzero(columns == column))
             entropy[here] = self._integer_entropy(column, own.at((here,)), low[here], high[here])
         return found, entropy
+
+    def _stretch(self, places: Places) -> Any:
+        """Log of the unit of coordinates in that of the settings, which entropies gain and log densities lose."""
+        if self.settings.coordinates == "range":
+            return 0.0
+        return torch.from_numpy(np.log(self._one[places.tokens, places.slot]))
 
     def _score_options(
         self, phi: Tensor, places: Places, at: tuple[Ints, ...], trace: Trace
@@ -291,7 +318,8 @@ class ValueHead(nn.Module):
                 nothing = torch.zeros(unused.shape, dtype=torch.float64)
                 low, high = torch.where(unused, nothing, low), torch.where(unused, nothing + 1, high)
                 mean, scale = numbers
-            entropy = self.distribution.entropy(mean, scale, low, high).float()
+            entropy = self.distribution.entropy(mean, scale, low, high)
+            entropy = (entropy + self._stretch(Places(np.flatnonzero(first), 0))).float()
             total = (p[..., tokens] * entropy).sum(-1)
         for index, column in enumerate(library.columns):
             if column.slot or first[column.token]:

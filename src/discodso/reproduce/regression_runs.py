@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 from discodso.base.text_tables import markdown
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.presets import Preset
+from discodso.disco.presets import preset as named_preset
 from discodso.reproduce.jobs import Job, scored, scores_of
 from discodso.run.executors.dispatch import Executor
 from discodso.run.kinds import Outcome
@@ -29,7 +31,7 @@ from discodso.tasks.regression.options import RegressionOptions
 from discodso.tasks.regression.problems import FUNCTION_SETS, ProblemOptions, problems
 
 Variant = Literal["A", "B"]
-_PAPER = DisCoSettings(batch_size=1000)
+_PAPER = replace(named_preset("paper"), batch_size=1000)
 _SCALE_TOKENS = 4  # of a + b f beside those of f
 
 

@@ -14,7 +14,7 @@ from discodso.disco.method import MethodSettings
 from discodso.disco.presets import preset
 from discodso.disco.settings import LearnerSettings, NetworkSettings
 from discodso.reproduce.paper import DISCO
-from discodso.tasks.policies.policy_kind import default_settings, paper_settings
+from discodso.tasks.policies.policy_kind import default_settings
 from discodso.tasks.regression.problems import problems
 
 DEFAULT = f"{DISCO}, default"
@@ -60,23 +60,26 @@ class Scale:
             network=NetworkSettings(learn_scale=True, inputs=("previous", "position")),
             learner=LearnerSettings(learning_rate=0.006, entropy_coefficient=0.1, risk_factor=0.1),
         )
-        return self._methods(DisCoSettings(batch_size=self.batch), default)
+        return self._methods(self._paper(), default)
+
+    def _paper(self) -> DisCoSettings:
+        return replace(preset("paper"), batch_size=self.batch)
 
     def tree_methods(self) -> dict[str, MethodSettings]:
         """The paper's settings for all; beside them DisCo with those of `search_policy`."""
-        batch = self.batch
-        default = replace(default_settings(), batch_size=batch)
-        return self._methods(replace(paper_settings(), batch_size=batch), default)
+        default = replace(default_settings(), batch_size=self.batch)
+        return self._methods(self._paper(), default)
 
     def regression_methods(self) -> dict[str, MethodSettings]:
         """The paper's settings for all; beside them DisCo with those of `search`."""
-        return self._methods(DisCoSettings(batch_size=self.batch), preset("default", refines=True))
+        return self._methods(self._paper(), preset("default", refines=True))
 
     def architectures(self) -> dict[str, MethodSettings]:
         """DisCo with each network of the paper's last table."""
+        paper = NetworkSettings(coordinates="value")
         return {
-            f"{DISCO}-{'GRU' if cell == 'gru' else 'LSTM'}{units}": DisCoSettings(
-                batch_size=self.batch, network=NetworkSettings(cell=cell, units=units)
+            f"{DISCO}-{'GRU' if cell == 'gru' else 'LSTM'}{units}": replace(
+                self._paper(), network=replace(paper, cell=cell, units=units)
             )
             for cell in ("gru", "lstm")
             for units in (16, 32, 64)

@@ -64,7 +64,7 @@ class RunSettings:
         task: options of the task; the class has the name of its kind.
         plan: limits, seed and the rest of [run].
         method: settings of the method; None for the preset of the task.
-        preset: "default" or "paper".
+        preset: "default", "paper" or "paper-scaled".
         changes: of settings of the preset, as nested dictionaries.
         executor: where designs are evaluated.
         initial_designs: to evaluate first.

@@ -51,8 +51,8 @@ def search(
         task: the space and the objective.
         budget: objective calls to spend; failed calls count.
         method: settings of the method; those of the preset by default.
-        preset: "default", DisCo with all that makes it stronger, or "paper", with the paper's hyperparameters and
-            nothing else; see `preset`.
+        preset: "default", DisCo with all that makes it stronger, "paper", the paper's to the letter, or
+            "paper-scaled", the same on the scale of ranges and rewards; see `preset`.
         initial_designs: designs to evaluate first and to learn from.
         callback: a function called after every batch with its history row and the best designs so far, a
             `Callback`, or a list of these.
@@ -166,7 +166,7 @@ def start(
             settings = replace(settings, task=prepared.options)
         task = prepared.task
         method = _method(settings, prepared)
-        own = settings.method is None and settings.preset != "paper"
+        own = settings.method is None and settings.preset == "default"
         plan = prepared.plan.confirming_noise(task.noisy and own)
         if plan.confirm_calls and not task.noisy:
             raise DeclarationError(

@@ -23,6 +23,7 @@ from discodso import (
     PolicySearch,
     StopReason,
     TreePolicy,
+    preset,
     resume,
     search_policy,
 )
@@ -159,11 +160,14 @@ def test_a_target_ends_the_search() -> None:
     assert found.calls < 5000
 
 
-def test_the_paper_preset_has_no_racing_and_the_paper_settings() -> None:
-    found = search_policy("MountainCar-v0", budget=100, episodes=4, preset="paper")
+@pytest.mark.parametrize(
+    ("name", "by_hand"),
+    [("paper", preset("paper")), ("paper-scaled", DisCoSettings(network=NetworkSettings(shift=0.5)))],
+)
+def test_the_paper_presets_have_no_racing_and_the_paper_settings(name: Any, by_hand: DisCoSettings) -> None:
+    found = search_policy("MountainCar-v0", budget=100, episodes=4, preset=name)
     assert found.episodes == 400
-    by_hand = DisCoSettings(network=NetworkSettings(shift=0.5))
-    named = search_policy("MountainCar-v0", budget=100, episodes=4, preset="paper", method=by_hand)
+    named = search_policy("MountainCar-v0", budget=100, episodes=4, preset=name, method=by_hand)
     assert named.search.top == found.search.top
 
 

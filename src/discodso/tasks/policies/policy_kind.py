@@ -18,6 +18,7 @@ from discodso.base.options import require_nothing_left, taken, with_options
 from discodso.disco.disco import DisCoSettings, batch_for
 from discodso.disco.method import MethodSettings
 from discodso.disco.presets import Preset
+from discodso.disco.presets import preset as named_preset
 from discodso.disco.settings import (
     ArchiveSettings,
     DrawSettings,
@@ -74,8 +75,8 @@ _SHARING = 0.5  # of the seconds left, for steps that are counted for the pictur
 _WALKED = 100  # episodes in which steps are counted for the picture, without a compiled simulator
 
 
-def paper_settings() -> DisCoSettings:
-    """The paper's settings; thresholds begin around the middle of their ranges, which the paper leaves open."""
+def scaled_settings() -> DisCoSettings:
+    """The preset "paper-scaled" of trees: thresholds begin around the middle of their ranges."""
     return DisCoSettings(network=NetworkSettings(shift=0.5))
 
 
@@ -118,7 +119,8 @@ def search_policy(
         environment: id, such as "CartPole-v1"; a specification (EnvSpec) or an instance, to make more like it; or
             a class or function that makes one, which `resume` needs again as its `task`.
         budget: objective calls, each the mean return of a tree over fresh episodes.
-        preset: "default" for what measured best, "paper" for the paper's settings and protocol.
+        preset: "default" for what measured best, "paper" for the paper's settings and protocol, "paper-scaled" for
+            these with thresholds as shares of their ranges; see `preset`.
         method: settings of the method in place of the preset's.
         callback: watches the search; see `search`.
         out: folder for the run, which must be new or empty; at the end it has the policy and its picture as well.
@@ -192,7 +194,7 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
         why = "whose winner is chosen on fresh episodes anyway"
         raise SettingsError(f"run.confirm_calls is not for a policy, {why}")
     patience = plan.patience
-    if patience is None and settings.preset != "paper":
+    if patience is None and settings.preset == "default":
         patience = max(_LEAST_PATIENCE, plan.budget // _PATIENCE_PART)
     plan = replace(plan, confirm_calls=0, patience=patience)
     for name, value in options.arguments.items():
@@ -207,10 +209,11 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
             f"the run is one of {options.environment}, what was handed over is {handed.id}"
         )
     scoring = scoring_of(options.discount, options.score)
-    paper, before = settings.preset == "paper", clock.seconds
+    paper, before = settings.preset != "default", clock.seconds
     options, interface, space = _probed(options, settings, handed, clock)
     default = default_settings(options.common_episodes, plan.budget, interface.numbers is not None)
-    method = paper_settings() if paper else default
+    named = {"default": default, "paper": named_preset("paper"), "paper-scaled": scaled_settings()}
+    method = named[settings.preset]
     race = _racing(options, settings.method or method, paper)
     probed, took = interface.probed.episodes, clock.seconds - before
     phases, watched = [Phase("probing", probed, took)] if probed else [], list[Visits]()

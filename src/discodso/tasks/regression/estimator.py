@@ -19,7 +19,7 @@ from discodso.base.errors import DeclarationError
 from discodso.base.files import FileError
 from discodso.base.options import parameters_of, require_nothing_left, taken, with_options
 from discodso.disco.method import MethodSettings
-from discodso.disco.presets import Preset
+from discodso.disco.presets import PRESETS, Preset
 from discodso.report import figures
 from discodso.run.callbacks import RichProgress, is_watched
 from discodso.run.plan import Plan
@@ -81,7 +81,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             time_limit: seconds to spend, on the search and on the choice of a model; None for no limit.
             patience: end the search after so many calls without a better equation; None for no such end. What
                 fits to the last digits always ends it.
-            preset: settings of the method by name, "default" or "paper"; see `preset`.
+            preset: settings of the method by name, "default", "paper" or "paper-scaled"; see `preset`.
             method: settings of the method, in place of a preset.
             column_names: names of the inputs, where X has none of its own.
             warm_start: begin with the equations of the last fit.
@@ -166,7 +166,7 @@ class DisCoRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> DisCoRegressor:
         names = [parameter.name for parameter in parameters_of(ModelOptions)]
         options = RegressionOptions(table="", target="y", **{name: getattr(self, name) for name in names})
-        require_one_of("preset", self.preset, ("default", "paper"))
+        require_one_of("preset", self.preset, PRESETS)
         is_flag = self.verbose is None or isinstance(self.verbose, (bool, np.bool_))
         require("verbose", self.verbose, is_flag, "True, False, or None for where people look")
         data = self._data(X, y, sample_weight, target or _target_names(y)[0])
