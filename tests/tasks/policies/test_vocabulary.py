@@ -195,3 +195,22 @@ def test_every_threshold_of_a_sum_divides_the_box():
                 assert max(sums) >= node.threshold - 1e-9
                 seen += 1
     assert seen > 100
+
+
+def test_weights_of_linear_leaves_are_on_the_scale_of_what_features_show():
+    """A fiftieth of what a feature shows may swing an action from the middle to its end, however wide its range."""
+    shown, size = ((1.0, 3.0), None, (100.2, 100.4)), 50.0
+    numbers = ActionNumbers(("gas",), (0.0,), (5.0,), (1,), "float64")
+    given = ("a", "b", "c"), ((-200.0, 600.0), (-1.0, 1.0), (0.0, 101.0)), (), numbers
+    made = Vocabulary.of(*given, linear=True, shown=shown)
+    leaf = Design.of(("linear", {"gas": 0.0, "gas_a": 1.0, "gas_b": 1.0, "gas_c": -1.0}))
+    ((node, _),) = made.nodes(leaf)
+    span, units, origins = 2.5, (1.0, 1.0, 0.1), (2.0, 0.0, 100.3)
+    weights = [sign * size * span / unit for sign, unit in zip((1, 1, -1), units, strict=True)]
+    assert [weight for _, weight in node.weights[0]] == pytest.approx(weights)
+    assert node.numbers[0] == pytest.approx(2.5 - float(np.dot(weights, origins)))
+    steep = Leaf(0, (70_000.0,), (((0, 60.0), (2, -700.0)),))
+    ((again, _),) = made.nodes(made.design(((steep, 0),)))
+    assert again.numbers == pytest.approx(steep.numbers)
+    assert dict(again.weights[0]) == pytest.approx(dict(steep.weights[0]))
+    assert Vocabulary.declared_as(made.declared)[0].nodes(leaf) == made.nodes(leaf)

@@ -60,6 +60,7 @@ def tree_space(
         splits,
         [names.index(name) for name in together] or None,
         linear,
+        interface.hints if any(interface.hints) else (),
     )
     choices = interface.numbers is None
     close = DecisionTreeBounds(resolution)

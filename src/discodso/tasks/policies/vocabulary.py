@@ -1,8 +1,10 @@
 """The tokens of trees: which splits and leaves there are, and how a design becomes a tree and back.
 
-Weights of oblique splits and linear leaves belong to features on the scale of their ranges, z = (x - centre) /
-width. A threshold of an oblique split is a share, from -1 to 1, of the largest sum that the features can have, so
-that every value of it divides the box of ranges. A small weight counts as none: sums stay short where they can be.
+Weights of oblique splits belong to features on the scale of their ranges, z = (x - centre) / width. A threshold of an
+oblique split is a share, from -1 to 1, of the largest sum that the features can have, so that every value of it
+divides the box of ranges. Weights of linear leaves belong to features on the scale of what they show: where ranges
+move, of what random actions meet, which may be much narrower. With the largest weight a fiftieth of that takes an
+action from the middle of its range to an end. A small weight counts as none: sums stay short where they can be.
 """
 
 from __future__ import annotations
@@ -51,6 +53,7 @@ class Meanings(NamedTuple):
         half: float[K], what is added to a threshold: 0.5 where features are integers.
         members: int[K, F], the features of a sum; -1 after the last.
         centre, width: float[F], of ranges; the width is half of it.
+        origin, unit: float[F], likewise of what features show, for linear leaves.
         middle, span: float[A], of actions: numbers of leaves are raw values, but those of linear leaves shares.
         first: float[A], what the number of an option is added to.
     """
@@ -61,6 +64,8 @@ class Meanings(NamedTuple):
     members: Ints
     centre: Floats
     width: Floats
+    origin: Floats
+    unit: Floats
     middle: Floats
     span: Floats
     first: Floats
@@ -93,6 +98,7 @@ class Vocabulary:
         splits: Splits = "univariate",
         together: Sequence[int] | None = None,
         linear: bool = False,
+        shown: Sequence[Limits | None] = (),
     ) -> Vocabulary:
         """Tokens for features and actions.
 
@@ -104,6 +110,8 @@ class Vocabulary:
             splits: whether there are splits of two, or of all, features beside the univariate ones.
             together: the features of oblique splits and linear leaves, all by default.
             linear: whether there are linear leaves beside constant ones.
+            shown: where features lie, for the weights of linear leaves; by default, and where it is None, in their
+                ranges.
         """
         actions = list(actions)
         declared = {
@@ -115,6 +123,7 @@ class Vocabulary:
             "splits": splits,
             "together": together and list(together),
             "linear": linear,
+            "shown": [limits and list(limits) for limits in shown],
         }
         values: dict[str, Any] = {}
         used = [(n, limits) for n, limits in enumerate(ranges) if limits is not None]
@@ -146,7 +155,7 @@ class Vocabulary:
             own = (f"{word}{part}" for word in _identifiers(numbers.names) for part in parts)
             values = dict.fromkeys(own, Real(-1.0, 1.0))
             rows.append((Token("linear", **values), _LINEAR, 0, 0.0, mixed))
-        return cls(tuple(row[0] for row in rows), _meanings(rows, ranges, numbers), json.dumps(declared))
+        return cls(tuple(row[0] for row in rows), _meanings(rows, ranges, shown, numbers), json.dumps(declared))
 
     @classmethod
     def declared_as(cls, text: str) -> tuple[Vocabulary, TreeNames]:
@@ -275,8 +284,8 @@ class Vocabulary:
         m, found = self.meanings, list[float]()
         for (number, own), middle, span in zip(leaf.sums, m.middle, m.span, strict=True):
             weights = dict(own)
-            bias = number + sum(weight * m.centre[n] for n, weight in own)
-            sizes = [bias - middle, *(weights.get(n, 0.0) * m.width[n] for n in members)]
+            bias = number + sum(weight * m.origin[n] for n, weight in own)
+            sizes = [bias - middle, *(weights.get(n, 0.0) * m.unit[n] for n in members)]
             shares = [size / span if span else 0.0 for size in sizes]
             found += [_unbent(share, place > 0) for place, share in enumerate(shares)]
         return found
@@ -321,15 +330,14 @@ _RESERVED = ("name", "values", "arity", "range", "scale", "complexity", "value")
 def _meanings(
     rows: Sequence[tuple[Token, int, int, float, Sequence[int]]],
     ranges: Sequence[Limits | None],
+    shown: Sequence[Limits | None],
     numbers: ActionNumbers | None,
 ) -> Meanings:
     size = max([1, *(len(row[4]) for row in rows)])
     members = np.full((len(rows), size), -1)
     for k, row in enumerate(rows):
         members[k, : len(row[4])] = row[4]
-    with np.errstate(invalid="ignore"):  # infinite ranges belong to univariate splits only
-        ends = np.array([limits or (0.0, 1.0) for limits in ranges], np.float64).reshape(-1, 2)
-        centre, width = (ends[:, 0] + ends[:, 1]) / 2, (ends[:, 1] - ends[:, 0]) / 2
+    met = [own or limits for own, limits in zip(shown, ranges, strict=True)] if shown else ranges
     low, high = (np.array(end, np.float64) for end in ((numbers.low, numbers.high) if numbers else ((), ())))
     options = (high - low <= _OPTIONS) & (numbers is not None and numbers.whole) | (low == high)
     first = np.where(options, low, 0.0)
@@ -338,12 +346,19 @@ def _meanings(
         np.array([row[2] for row in rows], np.int64),
         np.array([row[3] for row in rows], np.float64),
         members.astype(np.int64),
-        centre,
-        width,
+        *_scale(ranges),
+        *_scale(met),
         (low + high) / 2,
         (high - low) / 2,
         first,
     )
+
+
+def _scale(ranges: Sequence[Limits | None]) -> tuple[Floats, Floats]:
+    """The centre and half of the width of each range."""
+    ends = np.array([limits or (0.0, 1.0) for limits in ranges], np.float64).reshape(-1, 2)
+    with np.errstate(invalid="ignore"):  # infinite ranges belong to univariate splits only
+        return (ends[:, 0] + ends[:, 1]) / 2, (ends[:, 1] - ends[:, 0]) / 2
 
 
 @dataclass(frozen=True)
@@ -455,9 +470,9 @@ def _fill_numbers(values: Floats, meanings: Meanings, token: int, node: int, col
         begin = a * (1 + size)
         number = meanings.middle[a] + meanings.span[a] * bent(values[begin], 0.0)
         for n in range(size):
-            weight = meanings.span[a] * bent(values[begin + 1 + n], _IDLE) / meanings.width[members[n]]
+            weight = meanings.span[a] * bent(values[begin + 1 + n], _IDLE) / meanings.unit[members[n]]
             if weight != 0.0:
-                number -= weight * meanings.centre[members[n]]
+                number -= weight * meanings.origin[members[n]]
                 columns.term[place] = members[n]
                 columns.weight[place] = weight
                 place += 1
