@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -9,12 +10,14 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from environments import Walk, registered
-from killing import comparable, duration, killed_and_resumed
+from gymnasium.spaces import Box
+from killing import comparable, duration, kill_after, killed_and_resumed
 from resumable import SMALL, TASK, objective
 from spaces import decision_tree
 
@@ -40,6 +43,9 @@ from discodso.report.folders import read_run
 from discodso.run.checkpoint import load
 from discodso.run.folder import is_running
 from discodso.tasks.bitstring import bitstring
+from discodso.tasks.policies import distillation
+from discodso.tasks.policies.objective import TreeObjective
+from discodso.tasks.policies.visits import Visits
 
 RESTARTING = replace(SMALL, restarts=RestartSettings(batches=1, patience=0.0))
 
@@ -277,6 +283,78 @@ def test_killed_runs_end_as_the_undisturbed_one(tmp_path, start, go_on):
 @pytest.mark.parametrize(("start", "go_on"), TASKS.values(), ids=TASKS)
 def test_twenty_kills(tmp_path, start, go_on):
     check_kills(tmp_path, start, go_on, 20)
+
+
+class Cart(Walk):
+    """A walk that takes a push of any size."""
+
+    def __init__(self):
+        super().__init__(action_space=Box(-1.0, 1.0))
+
+    def step(self, action):
+        self.x += 0.5 * float(action[0]) + float(self.np_random.normal(0, 0.3))
+        self.t += 1
+        return self.observe(self.x, self.t), -abs(self.x), self.t == self.length, False, {}
+
+
+def taught(folder: Path | None, environment: str, workers: int = 1, dies: str = ""):
+    """A search with a teacher, moving ranges, sums and valued leaves, whose process may die at some moment."""
+
+    def killing_at(count: int, function):
+        calls = itertools.count(1)
+
+        def counted(*arguments):
+            if next(calls) == count:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*arguments)
+
+        return counted
+
+    def teacher(x):
+        return [min(max(-x[0], -1.0), 1.0) if environment == "Cart-v0" else 1.0 if x[1] > 0 else -1.0]
+
+    moments = {
+        "teaching": (None, "", 300),  # of its actions
+        "watching": (Visits, "_watched", 2),
+        "searching": (TreeObjective, "__call__", 5),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distillation, "ROUNDS", 3)
+        place, name, count = moments.get(dies, (None, "", 0))
+        if place is not None:
+            patch.setattr(place, name, killing_at(count, getattr(place, name)))
+        return search_policy(
+            environment,
+            teacher=killing_at(count, teacher) if dies == "teaching" else teacher,
+            moving_ranges=True,
+            splits="oblique",
+            leaves="linear",
+            max_nodes=7,
+            trim=False,
+            budget=160,
+            episodes=4,
+            test_seeds=range(5),
+            seed=1,
+            workers=workers,
+            out=folder,
+            checkpoint_seconds=0,
+        )
+
+
+@pytest.mark.parametrize("environment", ["MountainCarContinuous-v0", "Cart-v0"], ids=["compiled", "plain"])
+def test_a_taught_search_with_moving_ranges_is_the_same_killed_and_with_any_workers(tmp_path, environment):
+    with registered("Cart-v0", Cart, max_episode_steps=30):
+        whole = comparable(taught(None, environment))
+        for workers in (2, 3):
+            assert comparable(taught(None, environment, workers)) == whole
+        for dies in ("teaching", "watching", "searching"):
+            start = partial(taught, environment=environment, dies=dies)
+            again = partial(taught, environment=environment)
+            folder = tmp_path / dies
+            assert not kill_after(start, folder, 60)  # it has died by itself
+            begun = (folder / "settings.toml").exists()
+            assert begun == (dies != "teaching")  # before that there is nothing to go on with
+            assert comparable(resume(folder) if begun else again(folder)) == whole
 
 
 def test_a_killed_command_is_resumed_by_a_command(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -19,11 +20,14 @@ import pytest
 from environments import Trouble, Walk, registered
 from killing import is_running
 from killing import pids as worker_pids
+from mixed_trees import mixed_policies, mixed_space, naive
 from trees import decision, plain_return, random_tree, tree
 
 from discodso.base.errors import EvaluationError, ExecutorError
 from discodso.tasks.policies.episodes import open_runner
+from discodso.tasks.policies.leaves import ActionNumbers
 from discodso.tasks.policies.making import Environment
+from discodso.tasks.policies.splits import Oblique
 from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.workers import WorkerPool
 
@@ -100,6 +104,27 @@ def test_a_custom_environment_returns_what_a_plain_loop_does_with_any_number_of_
                     assert returns.tolist() == expected.tolist()
                     assert reasons == {}
                 assert pool.processes.replaced == 0
+
+
+def test_sums_and_numbers_return_what_a_plain_loop_does_with_any_number_of_workers():
+    """Oblique splits and linear leaves through Gymnasium, against a loop that reads the tree from its JSON."""
+    bounds, numbers = [(-1.0, 1.0), (-1.0, 1.0), (-8.0, 8.0)], ActionNumbers(("t",), (-2.0,), (2.0,), (1,), "float32")
+    space = mixed_space("oblique", numbers, ranges=bounds)
+    trees, seeds, env = mixed_policies(space, 12, 3, numbers), range(3), gymnasium.make("Pendulum-v1")
+    expected = []
+    for policy, seed in itertools.product(trees, seeds):
+        x, _ = env.reset(seed=seed)
+        total, over = 0.0, False
+        while not over:
+            action = np.array(naive(policy.to_dict(), list(map(float, x)), numbers), np.float32)
+            x, reward, *ends, _ = env.step(action)
+            total, over = total + float(reward), any(ends)
+        expected.append(total)
+    assert any(isinstance(node, Oblique) for policy in trees for node, _ in policy.nodes)
+    assert any(leaf.weights for policy in trees for leaf in policy.leaves)
+    for workers in (1, 2, 3):
+        with WorkerPool(Environment("Pendulum-v1"), workers, 200) as pool:
+            assert pool.returns(*all_pairs(trees, seeds))[0].tolist() == expected
 
 
 def test_episodes_come_back_in_the_order_of_the_question():
@@ -358,8 +383,11 @@ import os, signal, sys
 import numpy as np
 from environments import Trouble, registered
 from killing import pids as worker_pids
+from mixed_trees import mixed_policies, mixed_space, naive
 from trees import tree
+from discodso.tasks.policies.leaves import ActionNumbers
 from discodso.tasks.policies.making import Environment
+from discodso.tasks.policies.splits import Oblique
 from discodso.tasks.policies.tree import Forest
 from discodso.tasks.policies.workers import WorkerPool
 
