@@ -198,7 +198,7 @@ def test_every_threshold_of_a_sum_divides_the_box():
 
 
 def test_weights_of_linear_leaves_are_on_the_scale_of_what_features_show():
-    """A fiftieth of what a feature shows may swing an action from the middle to its end, however wide its range."""
+    """A fiftieth of what a feature shows may take an action to its end, however wide the range."""
     shown, size = ((1.0, 3.0), None, (100.2, 100.4)), 50.0
     numbers = ActionNumbers(("gas",), (0.0,), (5.0,), (1,), "float64")
     given = ("a", "b", "c"), ((-200.0, 600.0), (-1.0, 1.0), (0.0, 101.0)), (), numbers

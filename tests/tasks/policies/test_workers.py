@@ -108,7 +108,10 @@ def test_a_custom_environment_returns_what_a_plain_loop_does_with_any_number_of_
 
 def test_sums_and_numbers_return_what_a_plain_loop_does_with_any_number_of_workers():
     """Oblique splits and linear leaves through Gymnasium, against a loop that reads the tree from its JSON."""
-    bounds, numbers = [(-1.0, 1.0), (-1.0, 1.0), (-8.0, 8.0)], ActionNumbers(("t",), (-2.0,), (2.0,), (1,), "float32")
+    bounds, numbers = (
+        [(-1.0, 1.0), (-1.0, 1.0), (-8.0, 8.0)],
+        ActionNumbers(("t",), (-2.0,), (2.0,), (1,), "float32"),
+    )
     space = mixed_space("oblique", numbers, ranges=bounds)
     trees, seeds, env = mixed_policies(space, 12, 3, numbers), range(3), gymnasium.make("Pendulum-v1")
     expected = []

@@ -1,7 +1,7 @@
 """The tokens of trees: which splits and leaves there are, and how a design becomes a tree and back.
 
-Weights of oblique splits belong to features on the scale of their ranges, z = (x - centre) / width. A threshold of an
-oblique split is a share, from -1 to 1, of the largest sum that the features can have, so that every value of it
+Weights of oblique splits belong to features on the scale of their ranges, z = (x - centre) / width. A threshold of
+an oblique split is a share, from -1 to 1, of the largest sum that the features can have, so that every value of it
 divides the box of ranges. Weights of linear leaves belong to features on the scale of what they show: where ranges
 move, of what random actions meet, which may be much narrower. With the largest weight a fiftieth of that takes an
 action from the middle of its range to an end. A small weight counts as none: sums stay short where they can be.
@@ -155,7 +155,9 @@ class Vocabulary:
             own = (f"{word}{part}" for word in _identifiers(numbers.names) for part in parts)
             values = dict.fromkeys(own, Real(-1.0, 1.0))
             rows.append((Token("linear", **values), _LINEAR, 0, 0.0, mixed))
-        return cls(tuple(row[0] for row in rows), _meanings(rows, ranges, shown, numbers), json.dumps(declared))
+        return cls(
+            tuple(row[0] for row in rows), _meanings(rows, ranges, shown, numbers), json.dumps(declared)
+        )
 
     @classmethod
     def declared_as(cls, text: str) -> tuple[Vocabulary, TreeNames]:
