@@ -159,3 +159,14 @@ def test_sums_beyond_the_ends_count_as_the_ends() -> None:
     assert np.clip(x @ censored_fit(x, y), -1, 1) == pytest.approx(y, abs=0.05)
     plain = np.linalg.lstsq(x, y)[0]
     assert abs(censored_fit(x, y)[1, 0] - 3) < abs(plain[1, 0] - 3) / 4
+
+
+def test_small_weights_are_left_out_and_the_others_fitted_again() -> None:
+    rng = np.random.default_rng(0)
+    x = np.hstack([np.ones((500, 1)), rng.uniform(-1, 1, (500, 3))])
+    x[:, 3] += 0.5 * x[:, 1]
+    y = np.stack([x @ [0.001, 0.3, 0.0, 0.04], x @ [0.0, 0.0, 0.2, -0.3]], axis=1)
+    found = censored_fit(x, y, 0.05)
+    assert np.flatnonzero(found[:, 0]).tolist() == [0, 1]
+    assert found[:2, 0] == pytest.approx(np.linalg.lstsq(x[:, :2], y[:, 0])[0], abs=1e-5)
+    assert found[1:, 1] == pytest.approx([0.0, 0.2, -0.3], abs=1e-5)

@@ -16,7 +16,7 @@ import numpy as np
 from discodso.base.arrays import Floats, Ints
 from discodso.tasks.policies.leaves import Leaf
 from discodso.tasks.policies.splits import Nodes, Oblique, Split
-from discodso.tasks.policies.vocabulary import Vocabulary
+from discodso.tasks.policies.vocabulary import IDLE, Vocabulary
 
 _PLACES = 48  # where a range is cut, if leaves are sums
 _PLAINER = 1.1  # times the gain of the best split on one feature, that one on a sum must have
@@ -78,8 +78,11 @@ class _Growing:
         self.features = [feature for _, feature in grower.vocabulary.thresholds()]
         self.members = np.unique(m.members[m.members >= 0])
         self.z = (x[:, self.members] - m.centre[self.members]) / m.width[self.members]
-        ones = np.ones((len(x), 1))
-        self.basis = np.hstack([ones, self.z]) if grower.linear else ones
+        ones, shown = (
+            np.ones((len(x), 1)),
+            (x[:, self.members] - m.origin[self.members]) / m.unit[self.members],
+        )
+        self.basis = np.hstack([ones, shown]) if grower.linear else ones
         self.least = 2 * self.basis.shape[1] if grower.linear else 1
         self.splits: dict[str, Split | Oblique] = {}
         self.leaves: dict[str, Leaf] = {}
@@ -179,9 +182,9 @@ class _Growing:
         if not self.grower.linear:
             numbers = m.middle + m.span * y.mean(axis=0)
             return Leaf(0, tuple((np.round(numbers) if self.grower.whole else numbers).tolist()))
-        found = censored_fit(self.basis[rows], y)  # [1 + members, actions]
-        scaled = found[1:] / m.width[self.members][:, None] * m.span
-        numbers = m.middle + m.span * found[0] - m.centre[self.members] @ scaled
+        found = censored_fit(self.basis[rows], y, IDLE)  # [1 + members, actions]
+        scaled = found[1:] / m.unit[self.members][:, None] * m.span
+        numbers = m.middle + m.span * found[0] - m.origin[self.members] @ scaled
         sums = tuple(
             tuple((int(n), float(w)) for n, w in zip(self.members, own, strict=True) if w) for own in scaled.T
         )
@@ -262,12 +265,20 @@ def _explained(within: Floats, towards: Floats) -> Floats:
     return found
 
 
-def censored_fit(basis: Floats, y: Floats) -> Floats:
+def censored_fit(basis: Floats, y: Floats, idle: float = 0.0) -> Floats:
     """float[p, m], least squares of y in [-1, 1] by sums that are held within these ends.
 
-    Rows where both are at an end say nothing; the best of some steps of fitting the others is taken.
+    Rows where both are at an end say nothing; the best of some steps of fitting the others is taken. Weights
+    below `idle` become 0, but for that of the first column, and the others are fitted again.
     """
-    return np.stack([_censored(basis, own) for own in y.T], axis=1)
+    found = np.stack([_censored(basis, own) for own in y.T], axis=1)
+    for column, own in zip(found.T, y.T, strict=True):
+        kept = np.abs(column) >= idle
+        kept[0] = True
+        if not kept.all():
+            column[:] = 0.0
+            column[kept] = _censored(basis[:, kept], own)
+    return found
 
 
 def _censored(basis: Floats, y: Floats) -> Floats:

@@ -37,7 +37,7 @@ _AND = " & "  # between the features of a pair
 _ALL = "mix"  # the sum of all features
 _CHOICE, _SPLIT, _PAIR, _SUM, _NUMBERS, _LINEAR = range(6)
 _SMALL = 0.1  # a weight of a split below this share of the largest counts as none
-_IDLE = 0.05  # of a linear leaf likewise, absolutely
+IDLE = 0.05  # of a linear leaf likewise, absolutely
 _OPTIONS = (
     20  # of a whole number of an action; one with more is drawn as a number, whose neighbours are alike
 )
@@ -472,7 +472,7 @@ def _fill_numbers(values: Floats, meanings: Meanings, token: int, node: int, col
         begin = a * (1 + size)
         number = meanings.middle[a] + meanings.span[a] * bent(values[begin], 0.0)
         for n in range(size):
-            weight = meanings.span[a] * bent(values[begin + 1 + n], _IDLE) / meanings.unit[members[n]]
+            weight = meanings.span[a] * bent(values[begin + 1 + n], IDLE) / meanings.unit[members[n]]
             if weight != 0.0:
                 number -= weight * meanings.origin[members[n]]
                 columns.term[place] = members[n]
@@ -493,5 +493,5 @@ def _unbent(share: float, weight: bool) -> float:
     """Inverse of `bent`, for a number or a weight."""
     if share == 0:
         return 0.0
-    size, idle = abs(share) / (1 + _STEEP * abs(share)), _IDLE if weight else 0.0
+    size, idle = abs(share) / (1 + _STEEP * abs(share)), IDLE if weight else 0.0
     return math.copysign(min(size * (1 - idle) + idle, 1.0), share)
