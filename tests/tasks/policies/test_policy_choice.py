@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,10 @@ def test_decisions_that_earn_nothing_are_cut_out() -> None:
     policy = TreePolicy.from_dict(padded)
     seeds = np.arange(2**29, 2**29 + 1200)
     with open_runner(as_environment("CartPole-v1")) as runner:
-        trimmed, spent = trim(policy, runner, seeds[:50], seeds[50:200], seeds[200:])
-    assert trimmed.to_dict() == perfect
+        path, spent = trim(policy, runner, seeds[:50], seeds[50:200], seeds[200:])
+    assert path[0] == policy
+    assert path[-1].to_dict() == perfect
+    assert [len(tree) for tree in path] == [9, 7, 5]
     assert spent > 0
     assert policy.pruned() == policy  # no action would change on some observation: pruning cannot do it
 
@@ -71,8 +74,8 @@ def test_what_no_episode_reaches_is_cut_out_though_other_cuts_look_better() -> N
     leaves = [{"action": action} for action in range(4)]
     idle = {"feature": 1, "threshold": 9.0, "left": leaves[3], "right": {"action": 8}}
     policy = TreePolicy.from_dict(_chain(leaves[:3], idle))
-    trimmed, spent = trim(policy, _Lucky(), np.arange(50), np.arange(100, 300), np.arange(300, 400))
-    assert trimmed.to_dict() == _chain(leaves[:3], leaves[3])
+    path, spent = trim(policy, _Lucky(), np.arange(50), np.arange(100, 300), np.arange(300, 400))
+    assert path[-1].to_dict() == _chain(leaves[:3], leaves[3])
     # Each round: the tree and its cuts on the few; the whole tree once, then what is tried, on the many.
     assert spent == 200 + (1 + 8) * 50 + 4 * 200 + (1 + 6) * 50 + 3 * 200
 
@@ -89,8 +92,8 @@ def test_trimming_keeps_what_earns_something() -> None:
         {"feature": 1, "threshold": 0.0, "left": {"action": 0}, "right": {"action": 2}}
     )
     with open_runner(as_environment("MountainCar-v0")) as runner:
-        trimmed, _ = trim(policy, runner, seeds[:50], seeds[50:250], seeds[250:])
-    assert trimmed == policy
+        path, _ = trim(policy, runner, seeds[:50], seeds[50:250], seeds[250:])
+    assert path == [policy]
 
 
 @pytest.mark.parametrize(
@@ -202,9 +205,9 @@ def test_a_tree_that_minds_rare_states_is_left_whole() -> None:
         calm = TreePolicy.from_dict({"action": 0})
         both = paired_returns([STEERING, calm], runner, seeds)
         quiet = seeds[both[0] == both[1]]
-        trimmed, _ = trim(STEERING, runner, quiet[:20], quiet[20:40], quiet[:0])
-        assert trimmed == calm
-        met = meet(STEERING, trimmed, runner, np.arange(2**29, 2**29 + 1000))
+        path, _ = trim(STEERING, runner, quiet[:20], quiet[20:40], quiet[:0])
+        assert path == [STEERING, calm]
+        met = meet(path, runner, seeds, np.arange(2**29, 2**29 + 1000))
     assert not met.holds
     assert met.policy == STEERING
     assert met.other == calm
@@ -216,16 +219,29 @@ def test_a_tree_that_minds_rare_states_is_left_whole() -> None:
 
 
 def test_a_small_loss_is_taken_if_it_is_certain_to_be_small() -> None:
-    """Steering costs 1 where returns spread by 100: without the decision it is certain that little is lost."""
-    always = TreePolicy.from_dict({"action": 1})
+    """Not to steer where it is calm is worth 1, to steer in gusts 29: what may be lost is a tenth of that."""
+    fresh, few = np.arange(2**29, 2**29 + 4000), np.arange(400)
+    calm, always = (TreePolicy.from_dict({"action": action}) for action in (0, 1))
     with open_runner(as_environment("Gusts-v0")) as runner:
-        met = meet(STEERING, always, runner, np.arange(2**29, 2**29 + 400))
-        few = meet(TreePolicy.from_dict({"action": 0}), STEERING, runner, np.arange(2**29, 2**29 + 3))
-    assert met.fall == pytest.approx(0.97, abs=0.02)
-    assert met.holds
-    assert met.policy == always
-    assert met.allowed == pytest.approx(10, rel=0.2)
-    assert few.episodes == 3
+        met = meet([STEERING, calm], runner, few, fresh)
+        assert not met.holds
+        assert met.earned == pytest.approx(0.97, abs=0.02)  # above to steer always
+        assert met.allowed == pytest.approx(0.097, abs=0.002)  # the spread of 100 allows nothing
+        assert not meet([STEERING, always], runner, few, fresh).holds
+        better = meet([always, STEERING], runner, few, fresh[:1000])
+        assert better.fall == pytest.approx(-0.97, abs=0.02)
+        assert better.earned == 0
+        assert better.holds  # no fall at all
+        idle = {"feature": 1, "threshold": 9.0, "left": STEERING.to_dict(), "right": {"action": 0}}
+        padded = TreePolicy.from_dict(idle)
+        path = meet([padded, STEERING, calm], runner, few, fresh)
+    assert path.policy == STEERING  # the smallest that holds
+    assert (path.fall, path.error) == (0.0, 0.0)
+    assert path.other == padded
+    spread = replace(path, trimmed=calm, fall=9.0, error=0.1, spread=100.0, earned=200.0)
+    assert spread.allowed == pytest.approx(10)
+    assert spread.holds
+    assert not replace(spread, error=1.0).holds
 
 
 def test_both_trees_are_kept_and_told(tmp_path: Path) -> None:

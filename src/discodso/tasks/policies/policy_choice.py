@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ _AFTER = 0.25  # of the time limit, for all that comes after the search, at most
 _REST = 0.4  # of what is left of it when the search begins, likewise
 _WRITING = 1.0  # seconds for pictures and files
 _LEAST = 2  # episodes of a test
-_ALLOWED = 0.1  # of the spread of returns, by which a trimmed tree may be worse
+_ALLOWED = 0.1  # of the spread of returns, or of what decisions earn, by which a trimmed tree may be worse
 _CERTAIN = 1.645  # standard errors: the upper end of a 95 % interval to one side
 _MEETING = 1000  # fresh episodes of both trees, at least
 _SHORT = 0.02  # of the time limit, for a test, even if pictures took longer than was thought
@@ -99,6 +100,7 @@ class Trimming:
         fall: by how much the mean return of the trimmed one is lower.
         error: the standard error of that.
         spread: the standard deviation of the returns of the whole tree.
+        earned: by how much the mean return of the whole tree is above that of its best leaf alone.
         episodes: of each.
     """
 
@@ -107,17 +109,18 @@ class Trimming:
     fall: float
     error: float
     spread: float
+    earned: float
     episodes: int
 
     @property
     def allowed(self) -> float:
-        """How large the fall may be: a tenth of the spread of returns."""
-        return _ALLOWED * self.spread
+        """How large the fall may be: a tenth of the spread of returns, or of what decisions earn, the smaller."""
+        return _ALLOWED * max(min(self.spread, self.earned), 0.0)
 
     @property
     def holds(self) -> bool:
-        """Whether the fall is at most that, with a certainty of 95 %."""
-        return self.fall + _CERTAIN * self.error <= self.allowed
+        """Whether there is no fall, or it is at most that with a certainty of 95 %."""
+        return self.fall <= 0 or self.fall + _CERTAIN * self.error <= self.allowed
 
     @property
     def policy(self) -> TreePolicy:
@@ -133,14 +136,14 @@ class Trimming:
     def sentence(self) -> str:
         """For people."""
         sizes = f"from {len(self.whole)} to {len(self.trimmed)} nodes"
-        fall = f"the mean falls by {self.fall:.2f} ± {self.error:.2f} over {self.episodes} fresh episodes"
+        fall = f"the mean falls by {self.fall:.2g} ± {self.error:.2g} over {self.episodes} fresh episodes"
         end = "so it was trimmed" if self.holds else "so it was left whole"
-        return f"trimmed {sizes} {fall}, where {self.allowed:.2f} is allowed with 95 % certainty: {end}"
+        return f"trimmed {sizes} {fall}, where {self.allowed:.2g} is allowed with 95 % certainty: {end}"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         nodes = {"nodes_before": len(self.whole), "nodes_after": len(self.trimmed)}
-        figures = {name: getattr(self, name) for name in ("fall", "error", "allowed", "episodes")}
+        figures = {name: getattr(self, name) for name in ("fall", "error", "earned", "allowed", "episodes")}
         return {**nodes, **{name: _finite(value) for name, value in figures.items()}, "chosen": self.holds}
 
 
@@ -402,7 +405,7 @@ def _trimmed(
     few, many, more, meeting = rounds
     # About three cuts, and for each all ways to cut, and four of them with many episodes.
     ways = len(winner)
-    wanted = len(many) + 3 * ((1 + ways) * len(few) + 4 * len(many)) + 2 * len(meeting)
+    wanted = len(many) + 3 * ((1 + ways) * len(few) + 4 * len(many)) + ways / 2 * len(few) + 3 * len(meeting)
     share = course.for_trimming() / max(wanted * course.runner.pace, 1e-9)
     if share < 1:
         few, many, meeting = (seeds[: int(share * len(seeds))] for seeds in (few, many, meeting))
@@ -414,9 +417,9 @@ def _trimmed(
     winner, trimming = winner.pruned(), None
     try:
         hurried = Hurried(course.runner, course.for_trimming)
-        trimmed, _ = trim(winner, hurried, few, many, more)
-        if trimmed != winner:
-            trimming = meet(winner, trimmed, hurried, meeting)
+        path, _ = trim(winner, hurried, few, many, more)
+        if len(path) > 1:
+            trimming = meet(path, hurried, few, meeting)
             winner = trimming.policy
     except OutOfTimeError:
         course.note("the time limit ended the trimming: the tree is as it was chosen")
@@ -424,12 +427,25 @@ def _trimmed(
     return winner, trimming, course.runner.episodes - before
 
 
-def meet(whole: TreePolicy, trimmed: TreePolicy, runner: Runner, seeds: Ints) -> Trimming:
-    """Both trees over the same fresh episodes, at least two."""
-    before, after = paired_returns([whole, trimmed], runner, seeds)
-    fall, count = before - after, len(seeds)
-    error = float(fall.std(ddof=1)) / math.sqrt(count)
-    return Trimming(whole, trimmed, float(fall.mean()), error, float(before.std(ddof=1)), count)
+def meet(path: Sequence[TreePolicy], runner: Runner, few: Ints, seeds: Ints) -> Trimming:
+    """The first and the smallest tree of a path that holds, or else the last, over the same fresh episodes.
+
+    Beside them stands the leaf of the first that alone is best over the few seeds.
+    """
+    whole = path[0]
+    leaves = [replace(whole, nodes=((leaf, 0),)) for leaf in dict.fromkeys(whole.leaves)]
+    alone = leaves[int(np.argmax(_means(paired_returns(leaves, runner, few))))]
+    before, without = paired_returns([whole, alone], runner, seeds)
+    spread, earned = float(before.std(ddof=1)), float((before - without).mean())
+
+    def trimmed_to(tree: TreePolicy) -> Trimming:
+        fall = before - paired_returns([tree], runner, seeds)[0]
+        error = float(fall.std(ddof=1)) / math.sqrt(len(seeds))
+        return Trimming(whole, tree, float(fall.mean()), error, spread, earned, len(seeds))
+
+    last = trimmed_to(path[-1])
+    others = (trimmed_to(tree) for tree in reversed(path[1:-1]))
+    return next((own for own in chain([last], others) if own.holds), last)
 
 
 def _front(
@@ -595,8 +611,10 @@ def _means(table: Floats) -> Floats:
     return np.nan_to_num(means, nan=-np.inf)
 
 
-def trim(policy: TreePolicy, runner: Runner, few: Ints, many: Ints, more: Ints) -> tuple[TreePolicy, int]:
-    """The tree without what earns nothing, and the episodes that it took to find out.
+def trim(
+    policy: TreePolicy, runner: Runner, few: Ints, many: Ints, more: Ints
+) -> tuple[list[TreePolicy], int]:
+    """The tree, and step by step without what earns nothing, and the episodes that it took to find out.
 
     `DecisionTree.pruned` keeps every action; this looks at returns. A decision gives way to one of its sides if
     the mean return does not fall by more than the standard error of that fall, measured on the same episodes. So
@@ -608,7 +626,7 @@ def trim(policy: TreePolicy, runner: Runner, few: Ints, many: Ints, more: Ints) 
     they must end so on more seeds, too.
     """
     policy = policy.pruned()
-    base, spent = paired_returns([policy], runner, many)[0], len(many)
+    path, base, spent = [policy], paired_returns([policy], runner, many)[0], len(many)
     perfect = len(set(base.tolist())) == 1
     while cuts := policy.cuts():
         current, *changed = paired_returns([policy, *cuts], runner, few)
@@ -625,7 +643,8 @@ def trim(policy: TreePolicy, runner: Runner, few: Ints, many: Ints, more: Ints) 
                 holds = (paired_returns([cuts[row]], runner, more) == base[0]).all()
             if holds:
                 policy = cuts[row]
+                path.append(policy)
                 break
         else:
             break
-    return policy, spent
+    return path, spent

@@ -197,8 +197,8 @@ class PolicyOptions:
     trim: bool | None = option(
         None,
         "At the end, cut decisions of the winner that earn nothing. The smaller tree is taken if over fresh "
-        "episodes it is not worse by more than a tenth of the spread of returns, with 95 % certainty. By default "
-        "as the preset has it: not for the paper's.",
+        "episodes it is no worse, or with 95 % certainty by no more than a tenth of the spread of returns and of "
+        "what decisions earn. By default as the preset has it: not for the paper's.",
     )
     workers: int = option(1, "Processes, or threads where the environment is compiled.", least=1)
     test_seeds: tuple[int, ...] | None = option(
