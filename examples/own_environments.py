@@ -1,9 +1,11 @@
 """Environments of one's own, as small as they can be: an inventory, a thermostat, lamps, gears, a screen, a text.
+And a wrapper for states that are one number, such as Taxi's.
 
 Run from this folder, or with it on PYTHONPATH:
 
     discodso policy own_environments:Thermostat-v0 --leaves linear
     discodso policy own_environments:Inventory-v0 --splits oblique --leaves linear
+    discodso policy FrozenLake-v1 --wrapper 'own_environments:Decoded {"sizes": [4, 4], "names": ["row", "column"]}'
 
 `register` at the end makes `own_environments:NAME-v0` work anywhere that this module can be imported. The last two
 show what is refused, in one line: an image and a text.
@@ -13,6 +15,7 @@ show what is refused, in one line: an image and a text.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -136,6 +139,26 @@ class Gears(gymnasium.Env[Any, Any]):
 
     def _seen(self) -> Any:
         return np.array([self.place, self.speed], np.float32)
+
+
+class Decoded(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """One whole number that stands for several, as a cell of a map for its row and column: these in its place.
+
+    Args:
+        env: its observation is Discrete.
+        sizes: how many values each of them has; the last one counts fastest.
+        names: what they are called.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], sizes: Sequence[int], names: Sequence[str] = ()) -> None:
+        super().__init__(env)
+        if math.prod(sizes) != getattr(env.observation_space, "n", None):
+            raise ValueError(f"sizes {list(sizes)} do not make the {env.observation_space} of {env}")
+        self.sizes, self.feature_names = tuple(sizes), tuple(names)
+        self.observation_space = MultiDiscrete(self.sizes)
+
+    def observation(self, observation: Any) -> Any:
+        return np.array(np.unravel_index(int(observation), self.sizes))
 
 
 class Screen(gymnasium.Env[Any, Any]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import gymnasium
 import job_schedule
 import ladder_filter
@@ -18,6 +20,8 @@ from gymnasium.utils.env_checker import check_env
 
 from discodso import Design, search_policy
 from discodso.base.errors import DeclarationError
+from discodso.tasks.policies.environments import describe
+from discodso.tasks.policies.making import as_environment, make
 from discodso.testing import check_proposer, check_task
 
 
@@ -62,6 +66,20 @@ def test_environments_of_ones_own_are_sound_and_found_by_name():
     for name, why in (("Screen", "image or the like"), ("Riddle", "is a Text")):
         with pytest.raises(DeclarationError, match=why):
             search_policy(f"own_environments:{name}-v0", budget=10)
+
+
+def test_a_state_that_is_one_number_is_taken_apart():
+    names = ("row", "column", "passenger", "destination")
+    wrapper = f'own_environments:Decoded {{"sizes": [5, 5, 5, 4], "names": {json.dumps(names)}}}'
+    interface = describe(as_environment("Taxi-v4", wrappers=(wrapper,)))
+    assert interface.feature_names == names
+    assert interface.ranges == ((0, 4), (0, 4), (0, 4), (0, 3))
+    with make(interface.environment) as env:
+        for seed in range(20):
+            seen, _ = env.reset(seed=seed)
+            assert tuple(seen) == tuple(env.unwrapped.decode(env.unwrapped.s))
+    with pytest.raises(DeclarationError, match=r"sizes \[3, 3\] do not make the Discrete"):
+        describe(as_environment("Taxi-v4", wrappers=('own_environments:Decoded {"sizes": [3, 3]}',)))
 
 
 def test_the_mirror_coating_is_a_sound_task(tmp_path, capsys):
