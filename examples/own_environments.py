@@ -5,7 +5,7 @@ Run from this folder, or with it on PYTHONPATH:
 
     discodso policy own_environments:Thermostat-v0 --leaves linear
     discodso policy own_environments:Inventory-v0 --splits oblique --leaves linear
-    discodso policy FrozenLake-v1 --wrapper 'own_environments:Decoded {"sizes": [4, 4], "names": ["row", "column"]}'
+    discodso policy FrozenLake-v1 --wrapper 'own_environments:Decoded {"sizes": [4, 4]}'
 
 `register` at the end makes `own_environments:NAME-v0` work anywhere that this module can be imported. The last two
 show what is refused, in one line: an image and a text.
