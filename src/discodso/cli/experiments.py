@@ -65,6 +65,7 @@ def reproduce(
     out: Annotated[
         Path | None, Option(help="Folder for runs and artefacts; reproduction/SCALE by default.")
     ] = None,
+    finished: Annotated[bool, Option("--finished", help="Of the runs that have ended; begin none.")] = False,
 ) -> None:
     """Redo a table or figure of the paper; the same command goes on where it stopped."""
     from discodso.base.checks import require_one_of
@@ -79,7 +80,7 @@ def reproduce(
     require_one_of("NAME", name, (*ARTEFACTS, "all"))
     folder = (Path("reproduction") / scale.value if out is None else out).resolve()
     with workers.opened() as where:
-        redo(name, SCALES[scale.value], folder, where, _say)
+        redo(name, SCALES[scale.value], folder, where, _say, finished)
     print(f"tables and figures: {folder}")
 
 

@@ -11,7 +11,7 @@ from discodso.base.files import write_atomically
 from discodso.reproduce import bitstring_artefacts as bitstring
 from discodso.reproduce import regression_artefacts as regression
 from discodso.reproduce import tree_artefacts as trees
-from discodso.reproduce.jobs import Job, Record, execute_all, read_record
+from discodso.reproduce.jobs import Job, Record, execute_all, kept, read_record
 from discodso.reproduce.scales import Scale
 from discodso.run.executors.dispatch import Executor
 
@@ -53,21 +53,34 @@ ARTEFACTS: dict[str, Artefact] = {
 
 
 def reproduce(
-    name: str, scale: Scale, out: Path, executor: Executor, report: Callable[[str], None]
+    name: str,
+    scale: Scale,
+    out: Path,
+    executor: Executor,
+    report: Callable[[str], None],
+    finished: bool = False,
 ) -> list[str]:
-    """Run what is missing for an artefact, or for "all", and write its files; gives the names that were made."""
+    """Run what is missing for an artefact, or for "all", and write its files; gives the names that were made.
+
+    If only what is `finished` is asked for, nothing is run, and artefacts are of the runs that there are.
+    """
     require_one_of("NAME", name, (*ARTEFACTS, "all"))
     chosen = list(ARTEFACTS) if name == "all" else [name]
     jobs = {job.folder(out): job for one in chosen for job in ARTEFACTS[one].jobs(scale)}
-    execute_all(list(jobs.values()), out, executor, report)
+    if finished:
+        jobs = {folder: job for folder, job in jobs.items() if kept(job, out)}
+    else:
+        execute_all(list(jobs.values()), out, executor, report)
     records = {folder: read_record(job, out) for folder, job in jobs.items()}
     for one in chosen:
         artefact = ARTEFACTS[one]
-        artefact.make(scale, [records[job.folder(out)] for job in artefact.jobs(scale)], out)
+        own = (records.get(job.folder(out)) for job in artefact.jobs(scale))
+        artefact.make(scale, [record for record in own if record is not None], out)
         report(f"made {one}: {artefact.shows}")
     about = (
         f"# Reproduction, scale {scale.name}\n\nMade by `discodso reproduce NAME --scale {scale.name}`. Every run "
-        "has its folder below `runs/`, with settings, versions and history; docs/paper.md explains.\n"
+        "has its folder below `runs/`, with settings, versions and history, and a line below `summaries/`. A run "
+        "that has one is not made again; docs/paper.md explains.\n"
     )
     write_atomically(out / "README.md", about)
     return chosen

@@ -69,8 +69,10 @@ def gaps(scale: Scale, records: Sequence[Record], out: Path) -> None:
     """How much better DisCo's best is, seed by seed."""
 
     def ours(name: str, case: str) -> list[float]:
-        pairs = zip(records_of(records, case, DISCO), records_of(records, case, name), strict=True)
-        return [found for first, second in pairs for found in gap(first.best, second.best)]
+        first, second = (
+            {r.job.seed: r.best for r in records_of(records, case, own)} for own in (DISCO, name)
+        )
+        return [found for seed in first.keys() & second.keys() for found in gap(first[seed], second[seed])]
 
     others = [name for name in scale.bitstring_methods() if name != DISCO]
     caption = (

@@ -14,6 +14,7 @@ from typing import Any
 from discodso.base.errors import SettingsError
 from discodso.base.files import FileError, read_object, write_atomically
 from discodso.disco.method import MethodSettings
+from discodso.reproduce.summaries import history_of, read_summary, thinned, write_summary
 from discodso.run.executors.dispatch import Executor, as_completed
 from discodso.run.folder import HISTORY, SETTINGS, read_history, read_settings, read_top
 from discodso.run.kinds import Outcome
@@ -57,10 +58,16 @@ class Job:
         """Where its score is kept."""
         return self.folder(out) / f"score-{self.settings.plan.budget}.json"
 
+    def summary_file(self, out: Path) -> Path:
+        """Where is kept what artefacts need of this run, and of those with other seeds."""
+        return out / "summaries" / self.experiment / slug(self.case) / f"{slug(self.method)}.json"
+
     def is_done(self, out: Path) -> bool:
         """Whether the run has come to its end."""
         if self.score is not None:
             return read_object(self.score_file(out)) is not None
+        if read_summary(self.summary_file(out), self.settings) is not None:
+            return True
         found = read_top(self.folder(out))
         if found is None or found.get("stop") in _UNFINISHED:
             return False
@@ -93,7 +100,7 @@ class Record:
         best, call: highest reward, and the call that gave it; None without success.
         design: that had it.
         calls, seconds: of the whole run.
-        history: one row for each batch.
+        history: a few of its rows.
     """
 
     job: Job
@@ -103,12 +110,6 @@ class Record:
     calls: int
     seconds: float
     history: tuple[HistoryRow, ...]
-
-    @property
-    def seconds_to_best(self) -> float:
-        """Until the best reward was there."""
-        reached = (row.seconds for row in self.history if row.best is not None and row.best == self.best)
-        return next(reached, self.seconds)
 
 
 def slug(name: str) -> str:
@@ -160,14 +161,12 @@ def _require_same(job: Job, folder: Path) -> None:
 
 def execute_all(jobs: Sequence[Job], out: Path, executor: Executor, report: Callable[[str], None]) -> None:
     """Do all runs that are not done."""
-    missing = []
-    for job in jobs:
-        if job.is_done(out):
-            _require_same(job, job.folder(out))
-        else:
-            missing.append((job, out))
+    missing = [(job, out) for job in jobs if not kept(job, out)]
     for count, (line, interrupted) in enumerate(as_completed(executor, execute, missing), start=1):
         report(f"{count}/{len(missing)} {line}")
+        for job, _ in missing:
+            if job.folder(out).is_dir():  # not before it has begun
+                kept(job, out)
         if interrupted:
             raise KeyboardInterrupt
 
@@ -211,14 +210,30 @@ def best_rewards(records: Sequence[Record], method: str, case: str) -> list[floa
     return [r.best for r in records_of(records, case, method) if r.best is not None]
 
 
+def kept(job: Job, out: Path) -> bool:
+    """Whether a run has come to its end; its summary is then there."""
+    if not job.is_done(out):
+        return False
+    folder, file = job.folder(out), job.summary_file(out)
+    if folder.is_dir():
+        _require_same(job, folder)
+    if job.score is None and read_summary(file, job.settings) is None:
+        found = read_top(folder)
+        assert found is not None  # or it would not be done
+        history = thinned(read_history(folder / HISTORY))
+        best = {
+            key: None if found["best"] is None else found["best"][key] for key in ("reward", "call", "design")
+        }
+        ended = {key: found[key] for key in ("stop", "calls", "seconds")}
+        write_summary(file, job.settings, {**ended, **best, "history": history})
+    return True
+
+
 def read_record(job: Job, out: Path) -> Record:
-    """A run that is done."""
-    folder = job.folder(out)
-    found: dict[str, Any] | None = read_top(folder)
+    """A run of which a summary is kept."""
+    found = read_summary(job.summary_file(out), job.settings)
     if found is None:
-        raise FileError(f"{folder} has no result that can be read; remove the folder to run it again")
-    best = found["best"]
-    design = None if best is None else Design.from_dict(best["design"])
-    reward, call = (None, None) if best is None else (best["reward"], best["call"])
-    history = tuple(read_history(folder / HISTORY))
-    return Record(job, reward, call, design, found["calls"], found["seconds"], history)
+        raise FileError(f"{job.summary_file(out)} has no run with seed {job.seed} that can be read")
+    design = None if found["design"] is None else Design.from_dict(found["design"])
+    numbers = found["reward"], found["call"], design, found["calls"], found["seconds"]
+    return Record(job, *numbers, history_of(found["history"]))

@@ -70,6 +70,10 @@ class Scale:
         default = replace(default_settings(), batch_size=self.batch)
         return self._methods(self._paper(), default)
 
+    def tree_runs(self, method: str) -> int:
+        """Seeds of a method on trees: those by L-BFGS-B and BO, which get nowhere, have three at most."""
+        return min(self.tree_seeds, 3) if method == "BO" or "BFGS" in method else self.tree_seeds
+
     def regression_methods(self) -> dict[str, MethodSettings]:
         """The paper's settings for all; beside them DisCo with those of `search`."""
         return self._methods(self._paper(), preset("default", refines=True))

@@ -23,6 +23,7 @@ class Entry:
         spread: of it, as the table's caption says.
         paper: the paper's number, None where it has none.
         quoted: whether the method could not be run here and the paper's number stands alone.
+        runs: that our number stands on; None where the caption says it.
     """
 
     row: str
@@ -31,6 +32,7 @@ class Entry:
     spread: float | None = None
     paper: float | None = None
     quoted: bool = False
+    runs: int | None = None
 
     @property
     def difference(self) -> float | None:
@@ -61,8 +63,10 @@ def compared(
     paper: Mapping[str, Mapping[str, float]],
     spread: Callable[[Sequence[float]], float | None] = deviation,
     quoted: Collection[str] = (),
+    runs: Callable[[str, str], int] | None = None,
 ) -> list[Entry]:
-    """All cells of a table: the mean of our numbers for a row and a column, their spread, and the paper's number.
+    """All cells of a table: the mean of our numbers for a row and a column, their spread, the paper's number, and
+    how many runs ours stand on.
 
     Rows that are quoted have no numbers of ours.
     """
@@ -70,7 +74,8 @@ def compared(
     for row, column in product(rows, columns):
         own = [] if row in quoted else ours(row, column)
         theirs = paper.get(row, {}).get(column)
-        found.append(Entry(row, column, mean(own), spread(own), theirs, row in quoted))
+        count = None if runs is None or row in quoted else runs(row, column)
+        found.append(Entry(row, column, mean(own), spread(own), theirs, row in quoted, count))
     return found
 
 
@@ -81,7 +86,7 @@ def gap(first: float | None, second: float | None) -> list[float]:
 
 def write_table(path: Path, title: str, caption: str, entries: Sequence[Entry], digits: int = 4) -> None:
     """`path` with the endings .csv and .md."""
-    heads = ("row", "column", "ours", "spread", "paper", "difference")
+    heads = ("row", "column", "ours", "spread", "paper", "difference", "runs")
     rows = [(*(getattr(e, key) for key in heads), "yes" if e.quoted else "") for e in entries]
     write_rows(path, (*heads, "quoted"), rows)
     write_atomically(path.with_suffix(".md"), to_markdown(title, caption, entries, digits))
@@ -105,6 +110,7 @@ def to_markdown(title: str, caption: str, entries: Sequence[Entry], digits: int 
         for column in columns:
             entry = cells.get((row, column), Entry(row, column, None))
             spread = "" if entry.spread is None else f" ± {entry.spread:.{digits}f}"
+            spread += "" if entry.runs is None else f" ({entry.runs})"
             shown = ((entry.ours, "", spread), (entry.paper, "", ""), (entry.difference, "+", ""))
             parts += ["-" if n is None else f"{n:{sign}.{digits}f}{more}" for n, sign, more in shown]
         lines.append([f"{row}{' (quoted)' if row in quoted else ''}", *parts])
