@@ -53,12 +53,13 @@ def ablation(budget: int) -> dict[str, MethodSettings]:
         "without niches": replace(default, archive=replace(default.archive, niche=0)),
         "without restarts": replace(default, restarts=None),
         "paper preset": preset("paper"),
+        "paper-scaled preset": preset("paper-scaled"),
         "genetic programming": GPSettings(population=100),
         "random search": RandomSettings(),
     }
 
 
-PEERS = ("default", "paper preset", "genetic programming", "random search")
+PEERS = ("default", "paper preset", "paper-scaled preset", "genetic programming", "random search")
 OBJECTIVES: tuple[Literal["f1", "f2"], ...] = ("f1", "f2")
 CASES = [(objective, alpha) for alpha in (0.9, 0.5) for objective in OBJECTIVES]
 

@@ -7,6 +7,7 @@ from tiny_scale import TINY
 from discodso import Design
 from discodso.reproduce import paper, tree_artefacts
 from discodso.reproduce.jobs import Record
+from discodso.reproduce.scales import DEFAULT, SCALES
 
 
 def test_trees_that_were_tested_before_keep_the_names_of_their_features(tmp_path):
@@ -21,3 +22,21 @@ def test_trees_that_were_tested_before_keep_the_names_of_their_features(tmp_path
         assert "velocity" in policy.export("text")
         assert "left" in policy.export("text")
         assert len(returns) == 3
+
+
+def test_runs_come_seed_by_seed_and_those_that_take_longest_last():
+    jobs = tree_artefacts.jobs(SCALES["full"])
+    cells = [(job.seed, job.case, job.method) for job in jobs]
+    assert cells[0] == (0, "CartPole-v1", paper.DISCO)
+    assert cells[10:12] == [(0, "MountainCar-v0", paper.DISCO), (0, "MountainCar-v0", DEFAULT)]
+    assert {seed for seed, _, _ in cells[:30]} == {0}
+    assert {method for _, case, method in cells[:30] if case == "Acrobot-v1"} == {
+        *SCALES["full"].tree_methods()
+    } - {"BO"}
+    first = next(place for place, (_, case, _) in enumerate(cells) if case == "LunarLander-v3")
+    assert {case for _, case, _ in cells[first:]} == {"LunarLander-v3"}
+    counts = [
+        sum(own[1:] == ("Acrobot-v1", name) for own in cells)
+        for name in ("Random", "Decoupled-RL-BFGS", "BO")
+    ]
+    assert counts == [10, 3, 3]

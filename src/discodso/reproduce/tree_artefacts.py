@@ -34,8 +34,8 @@ _TIMED = 20  # random trees whose evaluation is timed
 
 
 def jobs(scale: Scale) -> list[Job]:
-    """All methods on the four environments, in the order that tells most first: seed by seed, and those with
-    L-BFGS-B after the others. LunarLander and BO take longest and come last."""
+    """All methods on the four environments, in the order that tells most first: seed by seed, the cheap
+    environments before the others, methods with L-BFGS-B last. LunarLander, and BO, come after all seeds."""
     tested = tuple(range(scale.test_seeds))
     cases = {}
     for name in ENVIRONMENTS:
@@ -46,8 +46,9 @@ def jobs(scale: Scale) -> list[Job]:
     methods = (DISCO, DEFAULT, "Random", *(name for name in scale.tree_methods() if "BFGS" not in name))
     rank = {name: place for place, name in enumerate(dict.fromkeys((*methods, *scale.tree_methods())))}
 
-    def place(job: Job) -> tuple[bool, bool, int, int]:
-        return job.case == "LunarLander-v3", job.method == "BO", job.seed, rank[job.method]
+    def place(job: Job) -> tuple[bool, bool, int, int, int]:
+        late = job.case == "LunarLander-v3", job.method == "BO"
+        return *late, job.seed, ENVIRONMENTS.index(job.case), rank[job.method]
 
     return sorted(wanted, key=place)
 
