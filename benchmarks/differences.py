@@ -5,8 +5,11 @@ Part "regression", four problems (every third of those of scale small), seed 0:
   - DisCo-DSO with 200,000 calls and other batches and entropy bonuses: what keeps it near random search?
 Part "bitstring", f1 with alpha 0.9, 100,000 calls, seeds 0 to 2:
   - Decoupled-RL-anneal with 25 and 200 calls for one skeleton.
+Part "sizes", four environments: how many nodes have the first trees that the network draws, if they may have many?
 Part "trees", MountainCar and Acrobot, calls of 100 episodes, seeds 0 to 2:
   - DisCo-DSO with more calls, more entropy, and priors on arity and length: what keeps it at three nodes?
+
+But in "sizes" the paper's settings are those of the preset "paper-scaled".
 
     python benchmarks/differences.py                      makes what results/differences.jsonl lacks, and its table
     python benchmarks/differences.py --only part=trees    of one part
@@ -17,14 +20,16 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
-from harness import Benchmark, Key, Record, main, markdown
+from harness import Benchmark, Key, Record, grid, main, markdown
 
-from discodso import DisCoSettings, GPSettings, NetworkSettings, preset, search
+from discodso import DisCo, DisCoSettings, GPSettings, NetworkSettings, preset, search
 from discodso.baselines.decoupled import DecoupledSettings
 from discodso.baselines.random_search import RandomSettings
 from discodso.disco.method import MethodSettings
 from discodso.disco.settings import LearnerSettings
+from discodso.reproduce.paper import ENVIRONMENTS
 from discodso.reproduce.scales import SCALES
 from discodso.run.result import Result
 from discodso.tasks.bitstring import bitstring
@@ -38,7 +43,7 @@ from discodso.tasks.regression.expression_space import Fit
 from discodso.tasks.regression.problems import problem_task, problems
 
 PROBLEMS = SCALES["small"].problems[1::3]
-LARGE = replace(preset("paper"), batch_size=1000)
+LARGE = replace(preset("paper-scaled"), batch_size=1000)
 GENETIC = DecoupledSettings(GPSettings(), "bfgs")
 FASTER, ENTROPY = LearnerSettings(learning_rate=0.01), LearnerSettings(entropy_coefficient=0.1)
 GREEDY = LearnerSettings(risk_factor=0.05)
@@ -109,6 +114,13 @@ def tree_row(environment: str, method: DisCoSettings, typical: int | None, calls
     }
 
 
+def size_row(environment: str, most: int) -> Record:
+    """Trees that the paper's network draws before it has learned."""
+    space = tree_space(describe(as_environment(environment)), most, balanced=False)
+    lengths = DisCo(space, preset("paper"), seed=0).ask(200).lengths
+    return {"nodes": round(float(lengths.mean()), 1), "at the limit": float((lengths >= most - 1).mean())}
+
+
 def regression_row(method: MethodSettings, calls: int, name: str) -> Record:
     """One search: rewards and length of its best expression, and of its last batch."""
     (problem,) = problems(name)
@@ -143,6 +155,7 @@ TREE_ROWS = {
     f"{environment}: {name}, {calls:,} calls": (environment, method, typical, calls)
     for environment, name, method, typical, calls in TREES
 }
+SIZES = {f"at most {most} nodes": most for most in (31, 127, 511, 2047)}
 BITS = "f1, alpha 0.9"
 KEYS = [
     *(
@@ -160,6 +173,7 @@ KEYS = [
         for name, row in TREE_ROWS.items()
         for seed in range(3)
     ),
+    *({"part": "sizes", "method": name, "case": case, "seed": 0} for name in SIZES for case in ENVIRONMENTS),
 ]
 
 
@@ -168,6 +182,8 @@ def run(key: Key) -> Record:
     method, seed = key["method"], key["seed"]
     if key["part"] == "regression":
         return regression_row(*REGRESSION_ROWS[method], key["case"])
+    if key["part"] == "sizes":
+        return size_row(key["case"], SIZES[method])
     if key["part"] == "trees":
         return tree_row(*TREE_ROWS[method], seed)
     found = search(bitstring(10, 0.9, "f1", seed), budget=100_000, seed=seed, method=BITSTRING[method])
@@ -220,8 +236,20 @@ def table(records: Sequence[Record]) -> str:
                 for method, own in parts.get("trees", [])
             ],
         ),
+        "",
+        "## Sizes: 200 first trees of the paper's network",
+        "",
+        "Their mean number of nodes, and the share that goes on to the limit.",
+        "",
+        *grid("trees of", SIZES, ENVIRONMENTS, partial(sizes, records)),
     ]
     return "\n".join(lines)
+
+
+def sizes(records: Sequence[Record], method: str, case: str) -> str:
+    """Nodes, and the share at the limit."""
+    own = [r for r in records if (r["part"], r["method"], r["case"]) == ("sizes", method, case)]
+    return "-" if not own else f"{own[0]['nodes']}, {own[0]['at the limit']:.0%}"
 
 
 def listed(records: Sequence[Record], figure: str) -> str:
