@@ -32,8 +32,8 @@ OTHER = DisCoSettings(
 )
 METHODS: dict[str, MethodSettings] = {
     "random search": RandomSettings(),
-    "DisCo, the paper's settings, batch 1000": DisCoSettings(batch_size=1000),
-    "DisCo, the paper's settings, batch 100": DisCoSettings(batch_size=100),
+    "DisCo, preset paper-scaled, batch 1000": DisCoSettings(batch_size=1000),
+    "DisCo, preset paper-scaled, batch 100": DisCoSettings(batch_size=100),
     "DisCo, other options": OTHER,
 }
 

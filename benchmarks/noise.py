@@ -46,7 +46,7 @@ METHODS: dict[str, dict[str, Any]] = {
         "method": replace(DEFAULT, network=NETWORK, learner=LEARNER),
         "confirm_calls": CALLS // 10,
     },
-    "paper preset": {"preset": "paper"},
+    "paper-scaled preset": {"preset": "paper-scaled"},
     "genetic programming": {"method": GPSettings(population=100)},
     "random search": {"method": RandomSettings()},
 }

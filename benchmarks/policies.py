@@ -52,7 +52,7 @@ CHAIN = {
     "LunarLander-v3-default-seed0": f"{LUNAR_LANDER} --budget 16000 --episodes 1000 --seed 0 "
     "--start-from results/policies/LunarLander-v3-closer-seed0",
     "LunarLander-v3-paper-seed0": (
-        "LunarLander-v3 --preset paper --budget 100000 --time-limit 900 --workers 2 --seed 0"
+        "LunarLander-v3 --preset paper-scaled --budget 100000 --time-limit 900 --workers 2 --seed 0"
     ),
 }
 # A teacher, Gymnasium's own heuristic, says where to begin.
@@ -85,7 +85,7 @@ def runs() -> dict[str, str]:
             found[f"{environment}-default-seed{seed}"] = f"{environment} {options} --seed {seed}"
         for seed in PAPER_SEEDS:
             found[f"{environment}-paper-seed{seed}"] = (
-                f"{environment} --preset paper --budget {PAPER_CALLS} --workers 2 --seed {seed}"
+                f"{environment} --preset paper-scaled --budget {PAPER_CALLS} --workers 2 --seed {seed}"
             )
     taught = {
         f"{name}-seed{seed}": f"{options} --seed {seed}"

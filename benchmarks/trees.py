@@ -60,7 +60,7 @@ def ablation(calls: int) -> dict[str, dict[str, Any]]:
         "without niches": {"method": replace(default, archive=replace(default.archive, niche=0))},
         "without racing": {"racing": False},
         "without trimming": {"trim": False},
-        "paper preset": {"preset": "paper"},
+        "paper-scaled preset": {"preset": "paper-scaled"},
     }
 
 

@@ -80,7 +80,7 @@ def reproduce(
     about = (
         f"# Reproduction, scale {scale.name}\n\nMade by `discodso reproduce NAME --scale {scale.name}`. Every run "
         "has its folder below `runs/`, with settings, versions and history, and a line below `summaries/`. A run "
-        "that has one is not made again; docs/paper.md explains.\n"
+        "that has one is not made again; docs/reproduction.md says what came out.\n"
     )
     write_atomically(out / "README.md", about)
     return chosen
