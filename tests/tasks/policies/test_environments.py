@@ -374,7 +374,10 @@ REFUSED = {
         r"an image or the like .shape \(32, 32, 3\), uint8.*TransformObservation",
     ),
     "long": ({"observation_space": Box(0, 1, (2000,))}, r"an image or the like .shape \(2000,\)"),
-    "unbounded action": ({"action_space": Box(-1, np.inf, (2,))}, "no finite bounds.*RescaleAction"),
+    "unbounded action": (
+        {"action_space": Box(-1, np.inf, (2,))},
+        "no finite bounds.*TransformAction and a Box",
+    ),
     "pair of actions": ({"action_space": Tuple([Discrete(2)] * 2)}, "its actions are Tuple.*TransformAction"),
     "text": (
         {"observation_space": Dict({"a": FAR, "b": Text(5)})},

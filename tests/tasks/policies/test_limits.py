@@ -48,7 +48,7 @@ def test_what_breaks_a_limit_is_named() -> None:
 
 
 def test_sums_of_more_features_than_there_may_be_are_refused() -> None:
-    with pytest.raises(DeclarationError, match="max_features: 'mix <' looks at 3 features, more than 2"):
+    with pytest.raises(DeclarationError, match=r"^max_features: 'mix <' looks at 3 features, more than 2"):
         tree_space(INTERFACE, splits="oblique", max_features=2)
     tree_space(INTERFACE, splits="oblique", max_features=2, together=("height", "heat"))
 

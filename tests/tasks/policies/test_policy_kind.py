@@ -33,6 +33,7 @@ from discodso.run.folder import designs_of
 from discodso.tasks.policies.environments import describe
 from discodso.tasks.policies.making import as_environment
 from discodso.tasks.policies.policy_kind import KIND, default_settings
+from discodso.tasks.policies.policy_options import read_seeds
 from discodso.tasks.policies.tree_picture import svg
 from discodso.tasks.policies.tree_space import tree_space, validation_seeds
 
@@ -256,7 +257,15 @@ def test_environments_with_arguments() -> None:
         ({"racing": "yes"}, "racing"),
         ({"ranges": {"tail": (0, 1)}}, "tail"),
         ({"ranges": {"angle": (1, 0)}}, "angle"),
+        ({"ranges": {"angle": 5}}, "angle needs a lower and a higher number"),
+        ({"ranges": [(0, 1)]}, "ranges must be a dictionary"),
+        ({"feature_prices": [5]}, "feature_prices must be a dictionary"),
         ({"test_seeds": [1]}, "test_seeds"),
+        ({"test_seeds": 5}, "test_seeds must be 2 to"),
+        ({"test_seeds": "0-99"}, "test_seeds must be whole numbers"),
+        ({"test_seeds": (1.5, 2)}, "test_seeds must be whole numbers"),
+        ({"test_seeds": (5, 5)}, "different seeds"),
+        ({"test_seeds": (2**29, 1)}, "test_seeds must be from 0 to"),
         ({"arguments": {"colour": 1}}, "colour"),
     ],
 )
@@ -264,6 +273,14 @@ def test_mistakes_are_one_line(wrong: dict[str, object], words: str) -> None:
     with pytest.raises(DiscodsoError, match=words) as caught:
         search_policy("CartPole-v1", **{"budget": 100, "episodes": 2, **wrong})  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
+
+
+def test_seeds_on_the_command_line() -> None:
+    assert read_seeds(["0-3,7", "9"]) == (0, 1, 2, 3, 7, 9)
+    assert read_seeds([]) is None
+    for words in ("5-3", "a", "1-", "-1", "0-99999999999"):
+        with pytest.raises(DiscodsoError, match=r"^--test-seeds must be "):
+            read_seeds([words])
 
 
 def test_the_folder_has_policy_picture_figures_and_history(found: PolicySearch, tmp_path) -> None:

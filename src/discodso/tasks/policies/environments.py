@@ -149,7 +149,7 @@ def _numbers(acts: gymnasium.spaces.Space[Any]) -> ActionNumbers:
     below, above = (tuple(np.asarray(end, np.float64).ravel().tolist()) for end in (low, high))
     if not np.isfinite(below + above).all():
         raise ValueError(
-            "its actions have no finite bounds; wrap it with gymnasium.wrappers.ClipAction or RescaleAction"
+            "its actions have no finite bounds; wrap it with gymnasium.wrappers.TransformAction and a Box that has"
         )
     names = tuple(f"action {place}" for place in range(size)) if size > 1 else ("action",)
     return ActionNumbers(names, below, above, tuple(map(int, acts.shape or ())), np.dtype(acts.dtype).name)

@@ -12,7 +12,6 @@ from discodso.base.checks import is_number
 from discodso.base.errors import DeclarationError
 from discodso.space.constraints import Constraint
 from discodso.space.prefix import Prefix
-from discodso.space.tokens import Grammar, Library
 from discodso.tasks.policies.columns import OBLIQUE, Columns
 from discodso.tasks.policies.tree import Forest
 
@@ -45,15 +44,6 @@ class MaxFeatures(Constraint, sees_values=False):
 
     most: int
     looks: tuple[tuple[int, ...], ...]
-
-    def check(self, library: Library, grammar: Grammar) -> None:
-        """See `Rule.check`."""
-        for token, own in zip(library.tokens, self.looks, strict=True):
-            if len(own) > self.most:
-                raise DeclarationError(
-                    f"max_features: {token.name!r} looks at {len(own)} features, more than {self.most}; name "
-                    "those that sums are made of by split_features"
-                )
 
     def forbidden(self, prefix: Prefix) -> Bools:
         """See `Constraint.forbidden`."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from discodso.base.checks import is_integer, require
 from discodso.base.errors import DeclarationError, DiscodsoError, SettingsError
 from discodso.base.files import read_object, write_atomically
 from discodso.base.options import require_nothing_left, taken, with_options
@@ -135,12 +138,14 @@ def search_policy(
     require_nothing_left("search_policy", options, Plan, PolicyOptions)
     first, teacher = own.pop("start_from", ()), own.pop("teacher", None)
     if own.get("test_seeds") is not None:
-        tests = tuple(int(test) for test in own["test_seeds"])
-        own["test_seeds"] = None if tests == tuple(TEST_SEEDS) else tests
+        own["test_seeds"] = _seeds_of(own["test_seeds"])
     if own.get("score") is not None:
         own["score"] = name_of(own["score"])
-    own["feature_prices"] = {str(name): price for name, price in (own.get("feature_prices") or {}).items()}
-    own["ranges"] = {str(name): tuple(ends) for name, ends in (own.get("ranges") or {}).items()}
+    for name, example in (("feature_prices", '{"speed": 5}'), ("ranges", '{"speed": (-1, 1)}')):
+        given_by_name = own.get(name) or {}
+        require(name, given_by_name, isinstance(given_by_name, Mapping), f"a dictionary such as {example}")
+        pairs = given_by_name.items()
+        own[name] = {str(feature): tuple(ends) if np.ndim(ends) else ends for feature, ends in pairs}
     task = PolicyOptions(
         environment=given.id, arguments=dict(given.arguments), wrappers=given.wrappers, **own
     )
@@ -149,6 +154,14 @@ def search_policy(
     settings = begun(settings, clock, first, teacher)
     found: PolicySearch = start(settings, out=out, callback=callback, clock=clock).found
     return found
+
+
+def _seeds_of(given: Any) -> tuple[int, ...] | None:
+    """Seeds of the test as settings have them, None for the default ones."""
+    seeds = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    require("test_seeds", given, all(map(is_integer, seeds)), "whole numbers, such as range(100)")
+    tests = tuple(int(seed) for seed in seeds)
+    return None if tests == tuple(TEST_SEEDS) else tests
 
 
 def begun(settings: RunSettings, clock: Clock, start_from: Any = (), teacher: Any = None) -> RunSettings:

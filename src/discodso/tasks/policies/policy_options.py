@@ -15,6 +15,8 @@ BUDGET = 10_000
 EPISODES = 100
 MAX_NODES = 31
 RESOLUTION = 0.01
+MOST_SEEDS = 1_000_000  # of a test
+FIRST_OWN_SEED = 2**29  # from here on search and choice use them
 
 
 def _pairs(words: list[str]) -> dict[str, Any]:
@@ -72,7 +74,10 @@ def read_seeds(words: list[str], option: str = "--test-seeds") -> tuple[int, ...
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise DeclarationError(f"{option} must be FIRST-LAST or SEED,SEED,..., got {part!r}")
-        found += range(int(first), int(last or first) + 1)
+        seeds = range(int(first), int(last or first) + 1)
+        if not 0 < len(seeds) <= MOST_SEEDS - len(found):
+            raise DeclarationError(f"{option} must be from 1 to {MOST_SEEDS} seeds in order, got {part!r}")
+        found += seeds
     return tuple(found) or None
 
 
@@ -214,4 +219,10 @@ class PolicyOptions:
             small = self.typical_nodes == 0 or self.typical_nodes >= 3
             require("typical_nodes", self.typical_nodes, small, "3 or more, or 0 for no preference")
         if self.test_seeds is not None:
-            require("test_seeds", self.test_seeds, len(self.test_seeds) >= 2, "at least two seeds")
+            count = len(set(self.test_seeds))
+            good = 2 <= count == len(self.test_seeds) <= MOST_SEEDS
+            first = self.test_seeds[:10]
+            require("test_seeds", first, good, f"2 to {MOST_SEEDS} different seeds")
+            good = min(self.test_seeds) >= 0 and max(self.test_seeds) < FIRST_OWN_SEED
+            why = f"from 0 to {FIRST_OWN_SEED - 1}, as search and choice use those beyond"
+            require("test_seeds", first, good, why)

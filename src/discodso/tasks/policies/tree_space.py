@@ -62,6 +62,12 @@ def tree_space(
         linear,
         interface.hints if any(interface.hints) else (),
     )
+    for token, own in zip(vocabulary.tokens, vocabulary.looks, strict=True):
+        if max_features is not None and len(own) > max_features:
+            raise DeclarationError(
+                f"max_features: {token.name!r} looks at {len(own)} features, more than {max_features}; name those "
+                "that sums are made of by split_features"
+            )
     choices = interface.numbers is None
     close = DecisionTreeBounds(resolution)
     if any(interface.hints):
