@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from environments import Walk, registered
+from trees import decision, tree
 from typer.testing import CliRunner
 
 from discodso import TreePolicy
@@ -45,6 +47,14 @@ def test_the_film_shows_every_second_step(tmp_path) -> None:
     with Image.open(tmp_path / "film.gif") as film:
         assert film.n_frames > episode.steps / 4
         assert film.size == (600, 400)
+
+
+def test_an_environment_that_draws_nothing_is_told_in_a_line() -> None:
+    with (
+        registered("Walk-v0", Walk, max_episode_steps=5) as name,
+        pytest.raises(DeclarationError, match="^Walk-v0 cannot be drawn: it has no 'rgb_array' rendering$"),
+    ):
+        play(tree(decision(0, 0.0, 0, 2)), name, film=True)
 
 
 def test_an_mp4_is_written_or_refused_with_advice(tmp_path) -> None:

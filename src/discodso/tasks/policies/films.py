@@ -31,8 +31,12 @@ class Episode:
 def play(policy: TreePolicy, environment: Any = None, seed: int = 0, *, film: bool = False) -> Episode:
     """Play one episode through Gymnasium."""
     frames: list[Any] = []
-    total, steps, over = 0.0, 0, False
-    with make(environment_for(policy, environment), **({"render_mode": "rgb_array"} if film else {})) as env:
+    total, steps, over, known = 0.0, 0, False, environment_for(policy, environment)
+    if film and known.factory is None:
+        with make(known) as env:
+            if "rgb_array" not in (env.metadata.get("render_modes") or ()):
+                raise DeclarationError(f"{known} cannot be drawn: it has no 'rgb_array' rendering")
+    with make(known, **({"render_mode": "rgb_array"} if film else {})) as env:
         observation, _ = env.reset(seed=seed)
         while not over and steps < STEP_LIMIT:
             if film:
