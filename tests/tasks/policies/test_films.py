@@ -52,7 +52,7 @@ def test_the_film_shows_every_second_step(tmp_path) -> None:
 def test_an_environment_that_draws_nothing_is_told_in_a_line() -> None:
     with (
         registered("Walk-v0", Walk, max_episode_steps=5) as name,
-        pytest.raises(DeclarationError, match="^Walk-v0 cannot be drawn: it has no 'rgb_array' rendering$"),
+        pytest.raises(DeclarationError, match=r"^Walk-v0 cannot be drawn: it has no 'rgb_array' rendering$"),
     ):
         play(tree(decision(0, 0.0, 0, 2)), name, film=True)
 
