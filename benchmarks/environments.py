@@ -19,9 +19,12 @@ import os
 import statistics
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
+from itertools import product
 from typing import Any
 
 import gymnasium
@@ -333,10 +336,61 @@ def run(key: Key) -> Record:
         "calls": found.calls,
         "text": str(found.policy.export("text")),
     }
+    if row.id == "Blackjack-v1":
+        figures["exact"] = round(worth_at_blackjack(lambda seen: int(found.policy.act(seen))), 4)
     if short and key["trees"] != next(iter(row.kinds)):  # the row above has them
         return figures
     rules = beside(row, min(row.tests, 200) if short else row.tests)
     return {**figures, **{name: round(value, 4) for name, value in rules.items()}}
+
+
+# Of the cards 1 to 9, and of 10, which are drawn for ever from a full pack.
+_CARDS = {**dict.fromkeys(range(1, 10), 1 / 13), 10: 4 / 13}
+
+
+def worth_at_blackjack(act: Callable[[tuple[int, int, int]], int] | None) -> float:
+    """The exact mean return of a policy of Blackjack-v1; None for the best there is.
+
+    A policy sees its sum, the dealer's card and whether it has a usable ace.
+    """
+
+    def seen(hard: int, ace: bool) -> tuple[int, int]:
+        usable = ace and hard + 10 <= 21
+        return hard + 10 * usable, int(usable)
+
+    @cache
+    def dealt(hard: int, ace: bool) -> dict[int, float]:
+        """Chances of the dealer's last sum, 0 if it is too high."""
+        total, _ = seen(hard, ace)
+        if total >= 17:
+            return {total if total <= 21 else 0: 1.0}
+        found: dict[int, float] = defaultdict(float)
+        for card, chance in _CARDS.items():
+            for last, own in dealt(hard + card, ace or card == 1).items():
+                found[last] += chance * own
+        return found
+
+    @cache
+    def standing(total: int, dealer: int) -> float:
+        return sum(
+            chance * own * ((total > last) - (total < last))
+            for card, chance in _CARDS.items()
+            for last, own in dealt(dealer + card, dealer == 1 or card == 1).items()
+        )
+
+    @cache
+    def value(hard: int, ace: bool, dealer: int) -> float:
+        if hard > 21:
+            return -1.0
+        total, usable = seen(hard, ace)
+        stand = standing(total, dealer)
+        if act is not None and not act((total, dealer, usable)):
+            return stand
+        hit = sum(chance * value(hard + card, ace or card == 1, dealer) for card, chance in _CARDS.items())
+        return max(hit, stand) if act is None else hit
+
+    hands = product(_CARDS.items(), repeat=3)
+    return sum(p * q * r * value(a + b, 1 in (a, b), dealer) for (a, p), (b, q), (dealer, r) in hands)
 
 
 def _cpu() -> float:
@@ -364,7 +418,8 @@ def _refusals(records: Sequence[Record]) -> list[str]:
 
 
 def _mean(record: Record) -> str:
-    return f"{_rounded(record['mean'])} ± {_rounded(record['error'])} ({record['nodes']})"
+    exact = f", exactly {record['exact']:.4f}" if "exact" in record else ""
+    return f"{_rounded(record['mean'])} ± {_rounded(record['error'])} ({record['nodes']}){exact}"
 
 
 def _rounded(number: float) -> str:

@@ -6,6 +6,7 @@ import importlib.util
 import json
 from pathlib import Path
 
+import gymnasium
 import harness
 import numpy as np
 import pytest
@@ -204,13 +205,13 @@ def test_tables():
 # ------------------------------------------------------------------------------------------------------- committed
 
 
-def benchmark_of(name):
-    """That of a file; under a name of its own, since helpers of tests have the same names."""
+def module_of(name):
+    """A file; under a name of its own, since helpers of tests have the same names."""
     spec = importlib.util.spec_from_file_location(f"benchmark_{name}", ROOT / "benchmarks" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     harness.sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
-    return module.BENCHMARK
+    return module
 
 
 KEPT = sorted(
@@ -220,7 +221,7 @@ KEPT = sorted(
 
 @pytest.mark.parametrize("name", KEPT)
 def test_the_committed_table_is_that_of_the_committed_runs(name):
-    benchmark = benchmark_of(name)
+    benchmark = module_of(name).BENCHMARK
     assert benchmark.name == name
     records = benchmark.records()
     # Runs may be missing, which the table then tells; `--table` brings the others into order.
@@ -247,3 +248,27 @@ def test_results_of_speed_are_written_with_command_and_machine(tmp_path, monkeyp
     assert found == json.loads(capsys.readouterr().out)
     assert (found["command"], found["ratio"]) == ("python benchmarks/quick.py", 2.0)
     assert found["machine"].endswith("torch 9")
+
+
+def test_what_a_policy_is_worth_at_blackjack():
+    """Exactly, against many episodes; and the best there is, which books call the basic strategy."""
+    worth = module_of("environments").worth_at_blackjack
+
+    def basic(seen):
+        total, dealer, usable = seen
+        low = 2 <= dealer <= 6
+        if usable:
+            return total < 18 or (total == 18 and dealer in (1, 9, 10))
+        return total < 12 or (total == 12 and dealer in (2, 3)) or (total < 17 and not low)
+
+    with gymnasium.make("Blackjack-v1") as env:
+        returns = []
+        for seed in range(3000):
+            seen, _ = env.reset(seed=seed)
+            over = False
+            while not over:
+                seen, reward, over, _, _ = env.step(int(basic(seen)))
+            returns.append(reward)
+    assert worth(basic) == pytest.approx(worth(None), abs=1e-12)
+    assert abs(np.mean(returns) - worth(basic)) < 3 * np.std(returns) / len(returns) ** 0.5
+    assert worth(lambda seen: seen[0] < 17) < worth(lambda seen: seen[0] < 15) < worth(basic)
