@@ -14,6 +14,7 @@ from environments import Walk, registered
 
 from discodso import TreePolicy, resume, search_policy
 from discodso.base.arrays import Floats, Ints
+from discodso.base.errors import DiscodsoError
 from discodso.report.folders import read_run
 from discodso.report.writing import write_report
 from discodso.tasks.policies.episodes import open_runner, paired_returns
@@ -169,6 +170,15 @@ def test_the_test_is_the_last_thing_that_a_search_does(tmp_path, monkeypatch) ->
     assert TreePolicy.load(tmp_path / "run" / "policy.json") == found.policy
     assert read_run(tmp_path / "run").status == "ended"
     assert read_run(tmp_path / "run").ending["summary"]["test_mean"] == found.test_mean
+
+
+def test_a_search_that_was_interrupted_before_a_tree_was_rated_says_so(monkeypatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("discodso.tasks.policies.objective.TreeObjective.__call__", interrupted)
+    with pytest.raises(DiscodsoError, match="MountainCar-v0 ended before a tree was rated, .* resume it$"):
+        search_policy("MountainCar-v0", budget=60, episodes=4)
 
 
 class Gusts(gymnasium.Env[Any, Any]):

@@ -357,8 +357,14 @@ def choose_and_test(
     interface = objective.interface
     if result.best is None:
         reasons = Counter(failure.reason for failure in result.failures)
-        reason = reasons.most_common(1)[0][0] if reasons else result.sentence
-        raise EvaluationError(f"no episode of {interface.environment} succeeded: {reason}")
+        if not reasons:
+            raise EvaluationError(
+                f"the search for {interface.environment} ended before a tree was rated, so that there is none to "
+                "choose; resume it"
+            )
+        raise EvaluationError(
+            f"no episode of {interface.environment} succeeded: {reasons.most_common(1)[0][0]}"
+        )
     runner = timed(objective.runner)
     clock = clock or Clock()
     course = _Course(runner, clock, phases, len(test_seeds))
