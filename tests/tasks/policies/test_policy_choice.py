@@ -177,7 +177,7 @@ def test_a_search_that_was_interrupted_before_a_tree_was_rated_says_so(monkeypat
         raise KeyboardInterrupt
 
     monkeypatch.setattr("discodso.tasks.policies.objective.TreeObjective.__call__", interrupted)
-    with pytest.raises(DiscodsoError, match="MountainCar-v0 ended before a tree was rated, .* resume it$"):
+    with pytest.raises(DiscodsoError, match=r"MountainCar-v0 ended before a tree was rated, .* resume it$"):
         search_policy("MountainCar-v0", budget=60, episodes=4)
 
 
