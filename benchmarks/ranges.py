@@ -32,11 +32,10 @@ WAYS: dict[str, dict[str, Any]] = {
 
 def _declared(name: str) -> dict[str, tuple[float, float]]:
     """The bounds that an environment declares."""
-    with gymnasium.make(name) as env:
-        space = env.observation_space
-        assert isinstance(space, Box)
-        ends = zip(space.low.tolist(), space.high.tolist(), strict=True)
-        return {str(place): own for place, own in enumerate(ends)}
+    space = gymnasium.make(name).observation_space
+    assert isinstance(space, Box)
+    ends = zip(space.low.tolist(), space.high.tolist(), strict=True)
+    return {str(place): own for place, own in enumerate(ends)}
 
 
 def wide() -> Any:
