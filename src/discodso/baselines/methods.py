@@ -8,6 +8,11 @@ from discodso.baselines.bayesian import BOSettings
 from discodso.baselines.decoupled import DecoupledSettings
 from discodso.baselines.genetic import GPSettings
 from discodso.baselines.inner import INNER
+from discodso.baselines.literature import (
+    CascadingTreesSettings,
+    DifferentiableTreesSettings,
+    EvolutionaryTreesSettings,
+)
 from discodso.baselines.random_search import RandomSettings
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.method import MethodSettings
@@ -20,6 +25,9 @@ METHODS: dict[str, MethodSettings] = {
     "decoupled-gp": DecoupledSettings(GPSettings()),
     "gp": GPSettings(),
     "bo": BOSettings(),
+    "evolutionary-trees": EvolutionaryTreesSettings(),
+    "differentiable-trees": DifferentiableTreesSettings(),
+    "cascading-trees": CascadingTreesSettings(),
 }
 
 

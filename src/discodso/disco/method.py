@@ -91,6 +91,7 @@ class Searched:
         repeats: share of its proposals that were the same as earlier ones, and so cost no call.
         exhausted: why there is nothing left to try; empty if there is.
         solved: whether nothing better can be found.
+        cost: of all that, in the unit of the task.
     """
 
     designs: DesignBatch
@@ -99,6 +100,7 @@ class Searched:
     repeats: float | None = None
     exhausted: str = ""
     solved: bool = False
+    cost: float = 0.0
 
 
 @runtime_checkable

@@ -107,9 +107,9 @@ class Evaluator:
         stays = executor is None or whole or isinstance(task.called, Resumable)
         self._dispatcher = None if executor is None or stays else Dispatcher(task, executor, design_seconds)
 
-    def take(self, designs: DesignBatch, rewards: Floats, calls: int) -> Evaluation:
+    def take(self, designs: DesignBatch, rewards: Floats, calls: int, cost: float = 0.0) -> Evaluation:
         """Count what a method has evaluated itself: so many calls, of which these designs came."""
-        self.counts = self.counts + Counts(calls)
+        self.counts = self.counts + Counts(calls, cost)
         none = np.zeros(len(designs), np.bool_)
         last = np.full(len(designs), self.calls, np.int64)
         return Evaluation(designs, rewards, last, none, (), False, Answer(rewards, {}), True)

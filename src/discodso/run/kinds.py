@@ -35,6 +35,7 @@ class Prepared:
         introduction: what to show a person when the search begins, as text and tables of Rich.
         standing: what to show while it runs, the same for a width; None if there is nothing but the counts.
         focus: of the method, which no settings file can hold; see `DrawSettings`.
+        maker: starts methods that learn inside the episodes of an environment; see `Practising`.
         reserve: seconds of the time limit that the kind needs after the search, as far as it can tell now.
         callback: watches the search beside those of the user.
         options: those of the task, where preparing has settled some; the folder of the run has them.
@@ -47,6 +48,7 @@ class Prepared:
     introduction: Callable[[], Sequence[Any]] = lambda: ()
     standing: Callable[[int], Sequence[Any]] | None = None
     focus: Callable[[Space], Any] | None = None
+    maker: Callable[..., Any] | None = None
     reserve: Callable[[], float] = lambda: 0.0
     callback: Any = None
     options: Any = None

@@ -180,7 +180,9 @@ class Loop:
         while True:
             searched = method.search(self.confirmer.search_budget - self.evaluator.calls)
             self._repeats = searched.repeats
-            evaluation = self.evaluator.take(searched.designs, searched.rewards, searched.calls)
+            evaluation = self.evaluator.take(
+                searched.designs, searched.rewards, searched.calls, searched.cost
+            )
             stop = self._learn(searched.designs, np.ones(len(searched.designs), np.bool_), evaluation)
             if stop is None and (searched.solved or searched.exhausted):
                 self._save(Pending())

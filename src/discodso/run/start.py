@@ -12,6 +12,7 @@ from typing import Any
 from discodso.base.checks import require, require_one_of
 from discodso.base.errors import CheckpointError, DeclarationError, SettingsError
 from discodso.base.options import require_nothing_left, taken, with_options
+from discodso.baselines.literature import Practising
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.method import MethodSettings
 from discodso.disco.presets import PRESETS, Preset
@@ -223,6 +224,8 @@ def _method(settings: RunSettings, prepared: Prepared) -> MethodSettings:
     if settings.method is not None:
         buildable = callable(getattr(settings.method, "build", None))
         require("method", settings.method, buildable, "the settings of a method, such as DisCoSettings()")
+        if isinstance(settings.method, Practising):
+            return replace(settings.method, maker=prepared.maker)
         return _focused(settings.method, prepared)
     if settings.changes and not isinstance(prepared.method, DisCoSettings):
         raise SettingsError("method has settings that the preset of this task does not have; name its kind")

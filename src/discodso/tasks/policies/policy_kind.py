@@ -18,6 +18,7 @@ from discodso.base.checks import is_integer, require
 from discodso.base.errors import DeclarationError, DiscodsoError, SettingsError
 from discodso.base.files import read_object, write_atomically
 from discodso.base.options import require_nothing_left, taken, with_options
+from discodso.baselines.literature import Practising
 from discodso.disco.disco import DisCoSettings, batch_for
 from discodso.disco.method import MethodSettings
 from discodso.disco.presets import Preset
@@ -45,6 +46,7 @@ from discodso.tasks.policies.environments import Interface
 from discodso.tasks.policies.episodes import open_runner
 from discodso.tasks.policies.highest import highest_return
 from discodso.tasks.policies.limits import prices_of
+from discodso.tasks.policies.literature.methods import maker_in, space_of
 from discodso.tasks.policies.making import Environment, as_environment
 from discodso.tasks.policies.objective import TreeObjective
 from discodso.tasks.policies.policy_choice import (
@@ -239,6 +241,12 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
     runner = stack.enter_context(open_runner(*how, search_seeds(plan.seed), scoring))
     plain = None if scoring is None else stack.enter_context(open_runner(*how))
     prices = prices_of(options.feature_prices, interface.feature_names).tolist()
+    maker = None
+    if isinstance(settings.method, Practising):
+        _require_plain(settings, scoring is not None or any(prices))
+        where = search_seeds(plan.seed), options.episodes, stack, settings.method.kind
+        maker = maker_in(interface, runner, *where)
+        space = space_of(settings.method, interface)
     trimmed = not paper if options.trim is None else options.trim
 
     def reserve() -> float:
@@ -285,10 +293,25 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
         finish,
         lambda: _introduction(interface),
         focus=focus,
+        maker=maker,
         reserve=reserve,
         callback=_Equal(clock),
         options=options,
     )
+
+
+def _require_plain(settings: RunSettings, scored: bool) -> None:
+    """Refuse what a method that learns inside episodes cannot heed."""
+    options, method = settings.task, f"method.kind {settings.method.kind!r}"  # type: ignore[union-attr]
+    for key, given in (
+        ("discount, score and feature_prices", scored),
+        ("common_episodes", options.common_episodes),
+        ("start_from and teacher", bool(settings.initial_designs)),
+    ):
+        if given:
+            raise SettingsError(
+                f"task: {key} are not for {method}, which learns from rewards alone; leave out"
+            )
 
 
 def _settled(highest: float, best: Sequence[Scored]) -> str:

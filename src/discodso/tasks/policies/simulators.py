@@ -113,7 +113,7 @@ class Simulator:
         needs one thread."""
         returns = np.empty(len(tree))
         counts = np.empty(0, np.int64) if visits is None else visits
-        starts, start = self._starts_of(seeds)
+        starts, start = self.starts_of(seeds)
 
         def run(part: slice) -> None:
             episodes = tree[part], start[part], self.max_steps
@@ -127,7 +127,7 @@ class Simulator:
                 list(pool.map(run, [slice(a, b) for a, b in pairwise(edges)]))
         return returns, {}
 
-    def _starts_of(self, seeds: Ints) -> tuple[Starts, Ints]:
+    def starts_of(self, seeds: Ints) -> tuple[Starts, Ints]:
         """Starts, and which of them each seed has."""
         if self.pool is not None and len(seeds):
             start = seeds - self.pool.seeds[0]

@@ -56,6 +56,7 @@ class Meanings(NamedTuple):
         origin, unit: float[F], likewise of what features show, for linear leaves.
         middle, span: float[A], of actions: numbers of leaves are raw values, but those of linear leaves shares.
         first: float[A], what the number of an option is added to.
+        least: of the weights of a split, as a share of the largest; smaller ones count as none.
     """
 
     kind: Ints
@@ -69,6 +70,7 @@ class Meanings(NamedTuple):
     middle: Floats
     span: Floats
     first: Floats
+    least: float
 
 
 class TreeNames(NamedTuple):
@@ -99,6 +101,7 @@ class Vocabulary:
         together: Sequence[int] | None = None,
         linear: bool = False,
         shown: Sequence[Limits | None] = (),
+        least_weight: float = _SMALL,
     ) -> Vocabulary:
         """Tokens for features and actions.
 
@@ -112,6 +115,7 @@ class Vocabulary:
             linear: whether there are linear leaves beside constant ones.
             shown: where features lie, for the weights of linear leaves; by default, and where it is None, in their
                 ranges.
+            least_weight: of a split, as a share of its largest; smaller ones count as none.
         """
         actions = list(actions)
         declared = {
@@ -124,6 +128,7 @@ class Vocabulary:
             "together": together and list(together),
             "linear": linear,
             "shown": [limits and list(limits) for limits in shown],
+            "least_weight": least_weight,
         }
         values: dict[str, Any] = {}
         used = [(n, limits) for n, limits in enumerate(ranges) if limits is not None]
@@ -155,9 +160,8 @@ class Vocabulary:
             own = (f"{word}{part}" for word in _identifiers(numbers.names) for part in parts)
             values = dict.fromkeys(own, Real(-1.0, 1.0))
             rows.append((Token("linear", **values), _LINEAR, 0, 0.0, mixed))
-        return cls(
-            tuple(row[0] for row in rows), _meanings(rows, ranges, shown, numbers), json.dumps(declared)
-        )
+        meanings = _meanings(rows, ranges, shown, numbers, least_weight)
+        return cls(tuple(row[0] for row in rows), meanings, json.dumps(declared))
 
     @classmethod
     def declared_as(cls, text: str) -> tuple[Vocabulary, TreeNames]:
@@ -334,6 +338,7 @@ def _meanings(
     ranges: Sequence[Limits | None],
     shown: Sequence[Limits | None],
     numbers: ActionNumbers | None,
+    least: float,
 ) -> Meanings:
     size = max([1, *(len(row[4]) for row in rows)])
     members = np.full((len(rows), size), -1)
@@ -353,6 +358,7 @@ def _meanings(
         (low + high) / 2,
         (high - low) / 2,
         first,
+        least,
     )
 
 
@@ -431,7 +437,7 @@ def _fill_sum(values: Floats, meanings: Meanings, token: int, node: int, columns
         weights[top] = 1.0
     left, total, middle = 0, 0.0, 0.0
     for n in range(size):
-        if abs(weights[n]) < _SMALL * abs(weights[top]):
+        if abs(weights[n]) < meanings.least * abs(weights[top]):
             weights[n] = 0.0
             continue
         left += 1
