@@ -225,7 +225,8 @@ def _barred_options(space: Space, options: Options, rows: Ints, at: Places, most
     columns = library.column_of[at.tokens, at.slot]
     for column, mask in options.barred.items():
         own = np.flatnonzero(columns == column)
-        barred[own, : mask.shape[1]] |= mask[rows[own]]
+        if len(own):  # else there may be fewer options at these places than the mask has
+            barred[own, : mask.shape[1]] |= mask[rows[own]]
     return barred
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import permutations
 from operator import le
 from typing import Any, NamedTuple
 
@@ -130,13 +131,27 @@ class SumLimits:
 
     @staticmethod
     def joined(all_limits: Sequence[SumLimits]) -> tuple[SumLimits, ...]:
-        """Limits on the same sum as one."""
+        """Limits on the same sum as one, and on what one sum has beside another that is a part of it."""
         found: dict[bytes, SumLimits] = {}
-        for own in all_limits:
+
+        def join(own: SumLimits) -> None:
             old = found.setdefault(own.slot.tobytes(), own)
             least, most = max(own.at_least, old.at_least), min(own.at_most, old.at_most)
             found[own.slot.tobytes()] = replace(own, at_least=least, at_most=most)
-        return tuple(own.settled() for own in found.values())
+
+        for own in all_limits:
+            join(own)
+        for part, whole in permutations(tuple(found.values()), 2):
+            if ((part.slot < 0) | (part.slot == whole.slot)).all():
+                join(whole.beside(part))
+        return tuple(own.settled() for own in found.values() if np.isfinite((own.at_least, own.at_most)).any())
+
+    def beside(self, part: SumLimits) -> SumLimits:
+        """What the limits of this sum and of a part of it say about the rest."""
+        slot, slack = np.where(part.slot < 0, self.slot, -1), self.slack + part.slack
+        low, high = (np.where(slot < 0, 0.0, ends) for ends in (self.low, self.high))
+        least, most = self.at_least - part.at_most - slack, self.at_most - part.at_least + slack
+        return SumLimits(slot, low, high, least, most, self.whole)
 
 
 @dataclass(frozen=True)

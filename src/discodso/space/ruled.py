@@ -167,7 +167,7 @@ class RuledSpace:
         names = [name for k, name in enumerate(self.library.names) if k != self.library.end]
         states = 1 if self._look_ahead is None else self._look_ahead.states
         too_many = self.grammar.chain and any(is_known(rule, self.library) for rule in self.left_out)
-        if not self.constraints or too_many or states * len(names) > _EXPLAINED:
+        if too_many or states * len(names) > _EXPLAINED:
             return ()  # it would take long, as too many rules do for each token anew
         rules = (*self.constraints, self.bounds)
         return tuple(name for name in names if self._contradict([Repeat(name, at_least=1), *rules]))
