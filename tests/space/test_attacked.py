@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from discodso import (
     AnyOrder,
     Choice,
+    Constraint,
     DeclarationError,
     Design,
     DisCo,
@@ -92,6 +94,22 @@ def test_a_space_of_integers_and_options_is_exhausted():
     result = search(Task(Space(tokens, OpenSequence(1, 2)), lambda design: 1.0), budget=300, seed=0)
     assert result.calls == 56
     assert "all 56 designs of the space are evaluated" in result.sentence
+
+
+class NotTheOptionBefore(Constraint):
+    def forbidden(self, prefix):
+        return prefix.forbid_nothing()
+
+    def forbidden_options(self, prefix):
+        before = prefix.value("c")[:, -1:] if prefix.position else np.full((len(prefix), 1), np.nan)
+        return {(name, "c"): before == np.arange(count) for name, count in (("a", 1), ("b", 3))}
+
+
+def test_tokens_may_have_different_numbers_of_options():
+    tokens = [Token("a", c=Choice("x")), Token("b", c=Choice("x", "y", "z"))]
+    space = Space(tokens, FixedSequence(2), [NotTheOptionBefore()])
+    result = search(Task(space, lambda design: 1.0), budget=60, seed=0)
+    assert result.calls == 16 - 6  # pairs whose options have other numbers
 
 
 @pytest.mark.parametrize(

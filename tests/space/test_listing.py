@@ -127,6 +127,7 @@ def test_tokens_of_trees_that_no_design_can_have_are_named():
     rules = [ChildTypes("f", 0, {"g"}), ForbiddenChild("f", "g")]
     assert Space(tokens, Tree(1, 7), rules).never_used == ("f",)
     assert Space(tokens, Tree(1, 7), rules[:1]).never_used == ()
+    assert Space([Token("f", 2), Token("x")], Tree(1, 2)).never_used == ("f",)
 
 
 def test_skeletons_of_sums_have_room_for_some_values():

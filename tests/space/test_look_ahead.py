@@ -85,8 +85,10 @@ def test_limits_on_one_sum_are_joined_and_those_of_integers_are_integers():
     second = SumLimits(slot, low, high, 2.5, np.inf, whole=True)
     (both,) = SumLimits.joined([first, second])
     assert (both.at_least, both.at_most) == (3.0, 9.0)
-    other = SumLimits(np.array([0, 0]), low, high, 0.0, 1.0)
-    assert len(SumLimits.joined([first, other])) == 2
+    other = SumLimits(np.array([0, 0]), low, high, 12.0, np.inf)
+    rest = SumLimits.joined([first, other])[2]  # of the second token
+    assert rest.slot.tolist() == [-1, 0]
+    assert (round(rest.at_least, 6), rest.at_most) == (2.5, np.inf)
 
 
 def merged(pairs, gap):

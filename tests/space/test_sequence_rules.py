@@ -213,6 +213,17 @@ def test_sums_over_different_tokens_look_ahead_together():
     assert len(Space(tokens, FixedSequence(6), [*both, Sum("h", at_least=4)]).sample(50)) == 50
 
 
+def test_a_sum_and_another_over_a_part_of_it_look_ahead_together():
+    tokens = [Token("a", w=Real(0, 2)), Token("b", w=Real(0, 2))]
+    whole, part = Sum("w", at_least=5), Sum("w", at_most=1, tokens="a")
+    with pytest.raises(DeadEndError, match="contradict each other"):
+        Space(tokens, FixedSequence(3), [whole, part, Repeat("a", 2)])
+    space = Space(tokens, FixedSequence(3), [whole, part])
+    drawn = sample(space, UniformStepper(space), 50, np.random.default_rng(0))
+    assert drawn.redrawn == 0
+    assert {design.tokens.count("b") for design in drawn.designs} == {2, 3}
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(KINDS, min_size=3, max_size=3),

@@ -144,7 +144,9 @@ class SumLimits:
         for part, whole in permutations(tuple(found.values()), 2):
             if ((part.slot < 0) | (part.slot == whole.slot)).all():
                 join(whole.beside(part))
-        return tuple(own.settled() for own in found.values() if np.isfinite((own.at_least, own.at_most)).any())
+        return tuple(
+            own.settled() for own in found.values() if np.isfinite((own.at_least, own.at_most)).any()
+        )
 
     def beside(self, part: SumLimits) -> SumLimits:
         """What the limits of this sum and of a part of it say about the rest."""
