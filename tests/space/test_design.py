@@ -166,3 +166,9 @@ def test_designs_take_their_keys_along(space):
             assert made.skeletons() == fresh(made).skeletons()
     assert len(pickle.dumps(batch)) == len(pickle.dumps(batch.select(slice(None))))
     assert pickle.dumps(batch) == pickle.dumps(replace(batch))
+
+
+def test_a_batch_shows_its_first_designs():
+    drawn = small_open().sample(12)
+    assert repr(drawn).startswith(f"DesignBatch of 12: {drawn[0]}, {drawn[1]}, ")
+    assert "and 2 more" in drawn._repr_html_()

@@ -92,6 +92,7 @@ def test_a_description_names_everything():
         [UniformArity()],
     )
     text = space.describe()
+    assert repr(text) == text  # a terminal shows it without quotes
     for words in (
         "C: a number from 0.001 to 1000, by its logarithm",
         "kernel: one of 'rbf', 'poly'",

@@ -20,6 +20,7 @@ from discodso import (
     OpenSequence,
     Real,
     Repeat,
+    SoftLength,
     Space,
     Sum,
     Token,
@@ -49,6 +50,14 @@ MISTAKES = {
     "a function as a rule": (
         lambda: Space([SVC], FixedSequence(1), [lambda design: True]),
         "for a function Where(function)",
+    ),
+    "a prior among the rules": (
+        lambda: Space([SVC], FixedSequence(1), [SoftLength(1, 1)]),
+        "(priors go into priors=[...])",
+    ),
+    "a rule against the limits on the length": (
+        lambda: Space([Token("f", 1), Token("x")], Tree(2, 3), [ChildTypes("f", 0, "f")]),
+        "and Length(minimum=2, maximum=3) contradict each other",
     ),
     "a second child where there is one": (
         lambda: Space([Token("f", 1), Token("x")], Tree(), [ChildTypes("f", 1, "x")]),

@@ -228,7 +228,7 @@ NODES = [Token("if", 2), Token("x"), Token("y")]
             [Token("a", 2), Token("b", 1), Token("c")],
             Tree(4, 9),
             [NoNesting(("a", "b"))],
-            "together forbids a, b",
+            "NoNesting.* and Length.* contradict",
         ),
     ],
 )

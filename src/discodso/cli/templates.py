@@ -35,7 +35,7 @@ preset = "default"         # or "paper", the paper's to the letter, or "paper-sc
 # entropy_coefficient = 0.05
 # risk_factor = 0.2        # epsilon, the share of a batch that teaches
 
-[method.archive]
+# [method.archive]
 # size = 50                # best designs to keep, vary and refine
 # recheck = 0.2            # share of a batch that evaluates good designs again, for noisy rewards
 """

@@ -78,10 +78,10 @@ def compare(groups: Sequence[Group], at: int | None = None) -> Comparison:
         found = np.array([track.at(np.array([float(calls)]))[0] for track in own])
         if not np.isfinite(found).all():
             first, last = max(t.calls[0] for t in tracks), min(ends, default=calls)
-            raise DiscodsoError(
-                f"not every run of {group.label} has a reward at {calls} calls; "
-                f"compare at a number from {first:.0f} to {last:.0f}"
-            )
+            advice = f"compare at a number from {first:.0f} to {last:.0f}"
+            if first > last:
+                advice = f"some run ended after {last:.0f}, and another has its first reward at {first:.0f}"
+            raise DiscodsoError(f"not every run of {group.label} has a reward at {calls} calls; {advice}")
         scores.append(tuple(found.tolist()))
     return of_scores(tuple(group.label for group, _ in kept), tuple(scores), calls)
 

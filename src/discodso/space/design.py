@@ -295,6 +295,14 @@ class DesignBatch(Sequence[Design]):
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def __repr__(self) -> str:
+        return f"DesignBatch of {len(self)}: {', '.join(map(str, self[:10]))}{', ...' * (len(self) > 10)}"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first ones."""
+        more = f"<div>and {len(self) - 10} more</div>" if len(self) > 10 else ""
+        return "".join(design._repr_html_() for design in self[:10]) + more
+
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, (int, np.integer)):
             return self._decode(int(index))

@@ -118,9 +118,12 @@ def _accepted(product: LookAhead, longest: int) -> int:
 
 
 class Description(str):
-    """A text that notebooks show as it is."""
+    """A text that terminals and notebooks show as it is."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"

@@ -72,8 +72,10 @@ class RuledSpace:
             require(key, given, good, f"a list of {kind.__name__} objects")
             object.__setattr__(self, key, tuple(given))
             for rule in getattr(self, key):
-                plain = key == "constraints" and isfunction(rule)
-                what = f"{kind.__name__} objects" + (", for a function Where(function)" if plain else "")
+                what = f"{kind.__name__} objects"
+                if key == "constraints":
+                    what += ", for a function Where(function)" if isfunction(rule) else ""
+                    what += " (priors go into priors=[...])" if isinstance(rule, Prior) else ""
                 require(key, rule, isinstance(rule, kind), what)
         require("bounds", self.bounds, isinstance(self.bounds, Bounds), "a Bounds object")
         for rule in (*self.rules, *self.priors, self.bounds):
@@ -305,9 +307,9 @@ class RuledSpace:
                 tries -= 1
                 if tries > 0 and self._contradict(others):
                     needed = others
-        if len(needed) < 2:
+        if not needed:
             return self._explain_dead_end(start, 0)
-        names = [rule.name for rule in needed]
+        names = [rule.name for rule in (needed if len(needed) > 1 else (*needed, self.rules[0]))]
         more = f" and {len(names) - 8} others" if len(names) > 8 else ""
         return f"{' and '.join(names[:8])}{more} contradict each other"
 
