@@ -6,7 +6,7 @@ REPORT := demo-report
 RUNS := $(addprefix $(REPORT)/,cartpole ladder equation bitstring)
 
 .PHONY: demo test test-browser test-slow lint format bench bench-engine bench-screen bench-learning bench-bitstring bench-expressions bench-regression bench-executors \
-	bench-control bench-defaults bench-refinement bench-noise bench-designs bench-small bench-laws bench-known-laws bench-environments bench-ablation policies reproduce clean help
+	bench-control bench-defaults bench-refinement bench-noise bench-designs bench-small bench-laws bench-known-laws bench-environments bench-ablation policies reproduce reproduce-trees clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -76,6 +76,9 @@ $(VENV)/installed-baselines: $(VENV)/installed
 
 reproduce: $(VENV)/installed-baselines  ## every table and figure of the paper, small sizes (minutes); see docs/paper.md
 	$(BIN)/discodso reproduce all --scale smoke
+
+reproduce-trees: $(VENV)/installed-baselines  ## the paper's tree experiment at its budget, on from what results/ has (a day)
+	$(BIN)/discodso reproduce policies --scale full --out results/reproduction/full
 
 bench: bench-engine bench-screen bench-bitstring bench-expressions  ## the short benchmarks; results go to benchmarks/results/
 

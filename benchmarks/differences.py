@@ -9,7 +9,7 @@ Part "sizes", four environments: how many nodes have the first trees that the ne
 Part "trees", MountainCar and Acrobot, calls of 100 episodes, seeds 0 to 2:
   - DisCo-DSO with more calls, more entropy, and priors on arity and length: what keeps it at three nodes?
 
-But in "sizes" the paper's settings are those of the preset "paper-scaled".
+But in "sizes", and where it says so, the paper's settings are those of the preset "paper-scaled".
 
     python benchmarks/differences.py                      makes what results/differences.jsonl lacks, and its table
     python benchmarks/differences.py --only part=trees    of one part
@@ -68,6 +68,7 @@ NARROW = NetworkSettings(shift=0.5, scale=0.05)
 MORE_ENTROPY = replace(scaled_settings(), learner=ENTROPY)
 TWENTY = 20_000
 # Environment, method, priors (on arity, and on this length), calls.
+LITERAL = {"preset paper": preset("paper"), "preset paper-scaled": scaled_settings()}
 TREES: list[tuple[str, str, DisCoSettings, int | None, int]] = [
     ("MountainCar-v0", "the paper's settings", scaled_settings(), None, TWENTY),
     ("MountainCar-v0", "longer", scaled_settings(), None, 100_000),
@@ -91,6 +92,11 @@ TREES: list[tuple[str, str, DisCoSettings, int | None, int]] = [
         TWENTY,
     ),
     ("Acrobot-v1", "scale 0.05 instead of 0.5", DisCoSettings(network=NARROW), None, TWENTY),
+    *(
+        (environment, name, settings, None, 10_000)
+        for environment in ("CartPole-v1", "MountainCar-v0", "Acrobot-v1")
+        for name, settings in LITERAL.items()
+    ),
 ]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tiny_scale import TINY
+from dataclasses import replace
+
+from tiny_scale import TINY, rows_of
 
 from discodso import Design
 from discodso.reproduce import paper, tree_artefacts
@@ -40,3 +42,21 @@ def test_runs_come_seed_by_seed_and_those_that_take_longest_last():
         for name in ("Random", "Decoupled-RL-BFGS", "BO")
     ]
     assert counts == [10, 3, 3]
+
+
+def test_gaps_are_differences_of_means_and_efficiency_is_per_hour_of_the_whole_run(tmp_path):
+    scale = replace(TINY, tree_seeds=2)
+    best = {(paper.DISCO, 0): -100.0, (paper.DISCO, 1): -120.0, ("Random", 0): -90.0, ("Random", 1): -140.0}
+    records = [
+        Record(job, best[job.method, job.seed], 1, None, 4, 1800.0, ())
+        for job in tree_artefacts.jobs(scale)
+        if job.case == "MountainCar-v0" and (job.method, job.seed) in best
+    ]
+    tree_artefacts.gaps(scale, records, tmp_path)
+    tree_artefacts.efficiency(scale, records, tmp_path)
+    gaps, found = (
+        {(row["row"], row["column"]): row["ours"] for row in rows_of(tmp_path / f"{name}.csv")}
+        for name in ("policy-gaps", "efficiency")
+    )
+    assert float(gaps["Random", "MountainCar-v0"]) == 5.0  # the best of both would have given -10
+    assert float(found["Random", "MountainCar-v0"]) == -230.0
