@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from killing import comparable
 
 from discodso import (
     BOSettings,
@@ -121,6 +123,22 @@ def test_a_run_in_two_parts_is_the_same(tmp_path, method):
     assert [row.best for row in parts.history][-1] == [row.best for row in whole.history][-1]
     assert parts.best == whole.best
     assert parts.history[-1].values == whole.history[-1].values
+
+
+def noisy_reward(design, seed):
+    return reward(design) + 0.1 * np.random.default_rng(seed).standard_normal()
+
+
+@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("objective", [reward, noisy_reward], ids=["exact", "noisy"])
+def test_a_screened_run_is_the_same_in_parts_and_with_workers(tmp_path, name, objective):
+    noisy, task = objective is noisy_reward, Task(SPACES[name], objective)
+    own = {"seed": 1, "method": preset("default", noisy=noisy, budget=120), "confirm_calls": 0}
+    whole = comparable(search(task, budget=120, **own))
+    search(task, budget=77, **own, out=tmp_path / "run")
+    assert comparable(resume(tmp_path / "run", budget=120, task=task)) == whole
+    with ThreadPoolExecutor(3) as threads:
+        assert comparable(search(task, budget=120, **own, executor=threads)) == whole
 
 
 def odd_neighbours(design):

@@ -63,7 +63,7 @@ def test_the_shape_has_the_highest_likelihood():
     chosen = Process.fit(blocks, targets, np.ones(60), None)
 
     def likelihood(process):
-        covariance = process._kernel(blocks, blocks) + (process.shape[2] + 1e-9) * np.eye(60)
+        covariance = process._kernel(process._scaled(blocks)) + (process.shape[2] + 1e-9) * np.eye(60)
         sign, determinant = np.linalg.slogdet(covariance)
         assert sign > 0
         return -0.5 * targets @ np.linalg.solve(covariance, targets) - 0.5 * determinant

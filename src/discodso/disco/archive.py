@@ -72,13 +72,13 @@ class Pool:
         structures = keys if niche is None else self.designs.skeletons(niche.length)
         first: dict[bytes, int] = {}
         taken: Counter[bytes] = Counter()
-        for row in order.tolist():
+        for row in order[np.isfinite(self.rewards[order])].tolist():
             if len(first) == count:
                 break
-            full = niche is not None and taken[structures[row]] >= niche.size
-            if np.isfinite(self.rewards[row]) and keys[row] not in first and not full:
-                first[keys[row]] = row
-                taken[structures[row]] += 1
+            if keys[row] in first or (niche is not None and taken[structures[row]] >= niche.size):
+                continue
+            first[keys[row]] = row
+            taken[structures[row]] += 1
         return self.select(np.array(list(first.values()), dtype=np.int64))
 
     def to_arrays(self) -> Arrays:

@@ -73,26 +73,33 @@ class Process:
             assert shape is not None
         return cls(blocks, scales, targets, noise, shape)
 
-    def _kernel(self, one: Blocks, other: Blocks) -> Floats:
+    def _scaled(self, blocks: Blocks) -> Floats:
+        """All features of some points, of which the kernel takes plain distances."""
         weights, length, _ = self.shape
         roots = [(w / (s * length)) ** 0.5 for w, s in zip(weights, self.scales, strict=True)]
-        left, right = (
-            np.concatenate([root * block for root, block in zip(roots, side, strict=True)], axis=1)
-            for side in (one, other)
-        )
-        squares = squared_distances(left, right)
+        return np.concatenate([root * block for root, block in zip(roots, blocks, strict=True)], axis=1)
+
+    @cached_property
+    def _known(self) -> tuple[Floats, Floats]:
+        """The points, scaled, and their squared norms."""
+        points = self._scaled(self.blocks)
+        return points, squared_norms(points)
+
+    def _kernel(self, points: Floats) -> Floats:
+        """float[M, N], between scaled points and those that are known."""
+        squares = squared_distances(points, *self._known)
         return np.exp(np.negative(squares, out=squares), out=squares)
 
     @cached_property
     def _solved(self) -> tuple[Floats, Floats]:
-        kernel = self._kernel(self.blocks, self.blocks)
+        kernel = self._kernel(self._known[0])
         factor = cholesky(_with_noise(kernel, self.shape[2] * self.noise), lower=True, overwrite_a=True)
         return factor, cho_solve((factor, True), self.targets)
 
     def predict(self, blocks: Blocks) -> tuple[Floats, Floats]:
         """Mean and standard deviation float[M] at other points."""
         factor, weights = self._solved
-        cross = self._kernel(blocks, self.blocks)
+        cross = self._kernel(self._scaled(blocks))
         known = solve_triangular(factor, cross.T, lower=True)
         return cross @ weights, np.sqrt(np.maximum(1.0 - (known**2).sum(axis=0), 1e-12))
 
@@ -117,7 +124,7 @@ def _likelihood(kernel: Floats, targets: Floats, noise: Floats) -> float:
     if broken:
         return -np.inf
     weights = dpotrs(factor, targets, lower=True)[0]
-    return float(-0.5 * targets @ weights - np.log(np.diag(factor)).sum())
+    return float(-0.5 * targets @ weights - np.log(factor.diagonal()).sum())
 
 
 def _with_noise(kernel: Floats, noise: Floats) -> Floats:

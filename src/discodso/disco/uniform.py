@@ -83,13 +83,13 @@ class UniformStepper:
         """All values at once, where none depends on those before it; see `Stepper.draw_together`."""
         if self._ends is None or options.barred:
             return None
-        library, rows = self._library, np.arange(len(chosen))
+        library = self._library
         low, high = (ends[chosen] for ends in self._ends)
         shares, count = uniform.T, self._options[chosen]
         with np.errstate(invalid="ignore"):
             drawn = library.coordinates.to_value(chosen, (low + shares * (high - low)).clip(low, high))
             drawn = library.rounded(chosen, drawn)
-            drawn = np.minimum(np.maximum(drawn, options.low[rows, chosen]), options.high[rows, chosen])
+            drawn = np.minimum(np.maximum(drawn, library.low[chosen]), library.high[chosen])  # fixed ranges
         if library.has_options:
             drawn = np.where(count > 0, np.minimum(np.floor(shares * count), count - 1), drawn)
         return drawn

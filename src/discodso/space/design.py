@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import is_number
 from discodso.base.errors import InvalidDesignError
-from discodso.space.tokens import VALUE, Kind, Library
+from discodso.space.tokens import VALUE, Kind, Library, Readers
 from discodso.space.values import Values
 
 # What a token carries: nothing, one value without its name, or values by name.
@@ -346,19 +346,8 @@ class DesignBatch(Sequence[Design]):
             entries = tuple(v if parametrised[k] else None for k, v in zip(ids, values, strict=True))
         else:
             numbers = [[v] for v in values] if self.library.slots == 1 else values
-            entries = tuple([self._entry(k, own) for k, own in zip(ids, numbers, strict=True)])
+            entries = _entries(self.library.readers, ids, numbers)
         return Design.trusted(tuple([names[k] for k in ids]), entries, self.library.arities)
-
-    def _entry(self, token: int, numbers: list[float]) -> Entry:
-        readers = self.library.readers[token]
-        if not readers:
-            return None if readers is None else numbers[0]
-        return Values.trusted(
-            {
-                name: own if options is None else int(own) if options is int else options[int(own)]
-                for (name, options), own in zip(readers, numbers, strict=False)
-            }
-        )
 
     def design_lengths(self) -> Ints:
         """int[B], lengths as users count them, without the end token."""
@@ -381,10 +370,9 @@ class DesignBatch(Sequence[Design]):
     def _keys(self) -> list[bytes]:
         carries = (self.library.column_of >= 0)[self.tokens] & (self.tokens >= 0)[..., None]
         values = np.where(carries, self.all_values, 0.0) + 0.0
-        return [
-            self.tokens[row, :count].tobytes() + values[row, :count].tobytes()
-            for row, count in enumerate(self.lengths.tolist())
-        ]
+        counts = self.lengths.tolist()
+        parts = zip(_beginnings(self.tokens, counts), _beginnings(values, counts), strict=True)
+        return [tokens + own for tokens, own in parts]
 
     def skeletons(self, length: int | None = None) -> list[bytes]:
         """One key for each design, equal exactly where its discrete part is: the tokens, or the first `length` of
@@ -393,16 +381,18 @@ class DesignBatch(Sequence[Design]):
 
     def _skeletons(self, length: int | None) -> list[bytes]:
         counts = self.lengths if length is None else np.minimum(self.lengths, length)
-        parts = (self.tokens, self.option_numbers()) if self.library.has_options else (self.tokens,)
-        return [
-            b"".join(part[row, :count].tobytes() for part in parts)
-            for row, count in enumerate(counts.tolist())
-        ]
+        tokens = _beginnings(self.tokens, counts.tolist())
+        if not self.library.has_options:
+            return tokens
+        options = _beginnings(self.option_numbers(), counts.tolist())
+        return [own + taken for own, taken in zip(tokens, options, strict=True)]
 
     def option_numbers(self) -> Ints:
         """int[B, T, V], numbers of the options, -1 where there is none."""
         carries = (self.library.options > 0)[self.tokens] & (self.tokens >= 0)[..., None]
-        return np.where(carries, np.nan_to_num(self.all_values), -1).astype(np.int64)
+        numbers = np.where(carries, self.all_values, -1.0)
+        numbers[np.isnan(numbers)] = 0.0  # those of an option that is not known yet
+        return numbers.astype(np.int64)
 
     @staticmethod
     def concatenate(batches: Sequence[DesignBatch]) -> DesignBatch:
@@ -419,6 +409,36 @@ class DesignBatch(Sequence[Design]):
             if all(what in keys for keys in known):
                 whole._known_keys[what] = [key for keys in known for key in keys[what]]
         return whole
+
+
+def _entries(
+    readers: Sequence[Readers | None], ids: list[int], numbers: list[list[float]]
+) -> tuple[Entry, ...]:
+    """What the tokens of a design carry, from their numbers: one loop, since searches do this for every call."""
+    found = list[Entry]()
+    for token, own in zip(ids, numbers, strict=True):
+        own_readers = readers[token]
+        if not own_readers:
+            found.append(None if own_readers is None else own[0])
+            continue
+        named = dict[str, Any]()
+        for (name, options), number in zip(own_readers, own, strict=False):
+            if options is None:
+                named[name] = number
+            else:
+                named[name] = int(number) if options is int else options[int(number)]
+        found.append(Values.trusted(named))
+    return tuple(found)
+
+
+def _beginnings(array: NDArray[Kind], counts: list[int]) -> list[bytes]:
+    """The bytes of the first so many entries of each row of array[B, T, ...]."""
+    if not len(array):
+        return []
+    whole = array.tobytes()
+    row = len(whole) // len(array)
+    each = row // max(array.shape[1], 1)
+    return [whole[at * row : at * row + count * each] for at, count in enumerate(counts)]
 
 
 def padded(arrays: Sequence[NDArray[Kind]], fill: float) -> NDArray[Kind]:

@@ -38,7 +38,7 @@ def local_model(points: Floats, rewards: Floats) -> Model | None:
                 continue
             weights = dpotrs(factor, targets, lower=True)[0]
             variance = max(float(targets @ weights) / len(own), 1e-300)
-            likelihood = -0.5 * len(own) * math.log(variance) - float(np.log(np.diag(factor)).sum())
+            likelihood = -0.5 * len(own) * math.log(variance) - float(np.log(factor.diagonal()).sum())
             if likelihood > best:
                 best, chosen = likelihood, (length, weights)
     if chosen is None:
