@@ -14,18 +14,11 @@ import gymnasium
 import numpy as np
 
 from discodso.base.arrays import Floats, Ints
-from discodso.tasks.policies._lander import (
-    INERTIA,
-    START,
-    TURNING,
-    Settings,
-    Shapes,
-    new_world,
-    run_lander_episodes,
-)
 from discodso.tasks.policies.environments import check_fits
 from discodso.tasks.policies.gymnasium_episodes import plain_episode
 from discodso.tasks.policies.leaves import Leaf
+from discodso.tasks.policies.lunar._episodes import START, run_lander_episodes
+from discodso.tasks.policies.lunar._worlds import INERTIA, TURNING, Settings, Shapes, new_world
 from discodso.tasks.policies.making import Environment, make
 from discodso.tasks.policies.splits import Split
 from discodso.tasks.policies.tree import DecisionTree, Forest
