@@ -10,13 +10,7 @@ from discodso.tasks.policies.lunar._bodies import move, place, synchronize
 from discodso.tasks.policies.lunar._contacts import add_contacts, update
 from discodso.tasks.policies.lunar._distances import distance, length_of, metric_of, support
 from discodso.tasks.policies.lunar._positions import push_contacts
-from discodso.tasks.policies.lunar._velocities import (
-    begin_contacts,
-    begin_group,
-    get_velocities,
-    put_velocities,
-    solve_contacts,
-)
+from discodso.tasks.policies.lunar._velocities import solve_impact
 from discodso.tasks.policies.lunar._worlds import (
     A0,
     ALPHA,
@@ -34,7 +28,6 @@ from discodso.tasks.policies.lunar._worlds import (
     ENABLED,
     EPSILON,
     EXISTING,
-    GROUPS,
     HALF,
     IMPACT,
     IMPACT_BAUMGARTE,
@@ -51,7 +44,6 @@ from discodso.tasks.policies.lunar._worlds import (
     TOUCHING,
     TRIES,
     TWO,
-    VELOCITY_ITERATIONS,
     WORK,
     ZERO,
     A,
@@ -273,13 +265,7 @@ def continuous(w: World, shapes: Shapes) -> None:
         b[i, C0X], b[i, C0Y], b[i, A0] = b[i, CX], b[i, CY], b[i, A]
         for column in range(4):
             b[i, S0 + column] = b[i, S + column]
-        group, lane = np.int64(GROUPS - 1), np.int64(0)
-        begin_group(w.slots, w.used, group)
-        begin_contacts(w, group, lane, shapes)
-        put_velocities(b, w.rows[group], lane)
-        for _ in range(VELOCITY_ITERATIONS):
-            solve_contacts(w.rows[group], w.slots[group], w.used[group], fixed)
-        get_velocities(b, w.rows[group], lane)
+        solve_impact(w, i, shapes)
         move(b, i, (ONE - least) * DT)
         place(b, i, fixed)
         for at in range(lists[EXISTING]):

@@ -18,7 +18,7 @@ from discodso.tasks.policies.lunar._worlds import (
     FACE,
     INERTIA,
     LANDER,
-    LIMITS,
+    LIMIT,
     LOWER,
     MASS,
     MAX_PUSH,
@@ -82,17 +82,17 @@ def push_contacts(w: World, shapes: Shapes, share: float) -> float:
 
 
 @compiled
-def pull_joints(b: Any, lists: Any, fixed: Any) -> bool:
+def pull_joints(b: Any, joints: Any, fixed: Any) -> bool:
     """One position iteration over the joints; whether they hold."""
     mass_a, inertia_a = fixed[LANDER, MASS], fixed[LANDER, INERTIA]
     fine = True
     for at in range(2):
         i = 2 * at
-        mass, inertia, limit = fixed[i, MASS], fixed[i, INERTIA], lists[LIMITS + at]
+        mass, inertia, limit = fixed[i, MASS], fixed[i, INERTIA], joints[at, LIMIT]
         angle_a, angle, off = b[LANDER, A], b[i, A], ZERO
-        if limit:
+        if limit != ZERO:
             between = angle - angle_a - fixed[i, ZEROED]
-            if limit == 1:
+            if limit == ONE:
                 d = between - fixed[i, LOWER]
                 off = -d
                 d = max(-MAX_TURN, min(d + ANGULAR_SLOP, ZERO))

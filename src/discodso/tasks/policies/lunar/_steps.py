@@ -8,7 +8,7 @@ from discodso.tasks.policies.lunar._bodies import move, place, synchronize
 from discodso.tasks.policies.lunar._contacts import add_contacts, collide
 from discodso.tasks.policies.lunar._impacts import continuous
 from discodso.tasks.policies.lunar._positions import pull_joints, push_contacts
-from discodso.tasks.policies.lunar._velocities import get_velocities, store_impulses
+from discodso.tasks.policies.lunar._velocities import get_lane
 from discodso.tasks.policies.lunar._worlds import (
     A0,
     BAUMGARTE,
@@ -22,10 +22,7 @@ from discodso.tasks.policies.lunar._worlds import (
     EDGES,
     EXISTING,
     INERTIA,
-    JOINT,
-    JOINT_ROWS,
     LANDER,
-    LANES,
     LARGEST,
     MASS,
     POSITION_ITERATIONS,
@@ -74,17 +71,13 @@ def begin_step(w: World, shapes: Shapes, gravity: float) -> None:
 def end_step(w: World, group: int, lane: int, shapes: Shapes) -> bool:
     """From the velocity iterations on; whether the bodies fell asleep."""
     b, lists, fixed = w.bodies, w.lists, shapes.bodies
-    get_velocities(b, w.rows[group], lane)
-    for at in range(2):
-        for row in range(4):
-            w.joints[at, row] = w.rows[group, (JOINT + JOINT_ROWS * at + row) * LANES + lane]
-    store_impulses(w, group, lane)
+    get_lane(w, group, lane)
     for i in range(BODIES):
         move(b, i, DT)
     solved = False
     for _ in range(POSITION_ITERATIONS):
         least = push_contacts(w, shapes, BAUMGARTE)
-        fine = pull_joints(b, lists, fixed)
+        fine = pull_joints(b, w.joints, fixed)
         if least >= DEEPEST and fine:
             solved = True
             break

@@ -21,15 +21,18 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from discodso.tasks.policies.lunar._lanes import LANES
+
 # Only the whole is cached, and called from Python.
 options: Any = {"nogil": True, "error_model": "numpy"}
 compile_function: Any = njit
 compiled = compile_function(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
+inlined = compile_function(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True, **options)
 F, U = np.float32, np.uint64
 
-LANES = 16  # side by side in the solver
 WORLDS = 128
-GROUPS = WORLDS // LANES + 2  # of lanes: in the air, on the ground, and one to work in
+GROUPS = 2 * (WORLDS // LANES) + 1  # of lanes: tried, solved whole, and one to work in
+FEW = 10  # velocity iterations of a try
 SLOTS, SLOT_ROWS = 4, 22  # contacts that a body may have at once in the solver
 RIGHT, LANDER, LEFT = range(3)
 BODIES, EDGES = 3, 11
@@ -63,16 +66,18 @@ NORMAL, POINT, POINTS, IMPULSES, IMPACT = 0, 2, 4, 8, 12
 EXISTS, TOUCHING, COUNT, FACE, ID, KNOWN, ENABLED, TRIES, SOLVED_AS = 0, 1, 2, 3, 4, 6, 7, 8, 9
 # Which parts of two shapes made a point: the number of a vertex or side in A and in B, and which is a side.
 FACE_OF_A, FACE_OF_B, BYTES = 1 << 16, 1 << 24, 255 | 255 << 16
-# Lists: contacts newest first, their number; limits that joints are at; ground contact or crash, by body; the
+# Lists: contacts newest first, their number; ground contact or crash, by body; the
 # contacts to be solved; room to work in.
-EXISTING, LIMITS, GROUND, SOLVING, SOLVED, WORK = 33, 34, 36, 39, 40, 73
+EXISTING, GROUND, SOLVING, SOLVED, WORK = 33, 34, 37, 38, 71
 # A constraint: normal, friction; by point: arm, impulses, masses; the matrix of two points, its inverse, whether
 # it is used. All are 0 where there is none, and then change nothing.
 NX, NY, MU, RX, RY, NI, TI, NM, TM, SECOND = 0, 1, 2, 3, 4, 5, 6, 7, 8, 6
 K11, K12, K22, M11, M12, M22, TWICE = 15, 16, 17, 18, 19, 20, 21
-# Rows of lanes: velocities of the bodies, then for each joint impulses, arms, and what its equations need.
-JOINT, JOINT_ROWS = 9, 20
-IX, IY, IZ, MOTOR = range(4)
+# Rows of lanes: velocities of the bodies, their sines, cosines and angles, then for each joint impulses, the limit
+# it is at (1 lower, -1 upper, 0 none), arms, what its equations need, and what impulses grew by; and for tries.
+POSE, JOINT, JOINT_ROWS, SAVED, DONE, ROWS = 9, 18, 22, 62, 75, 76
+IX, IY, IZ, MOTOR, LIMIT, BOUND, AX, AY, BX, BY, A11, A12, A22, A13, A23 = range(15)
+INVERSE2, INVERSE3, UX, UY, UZ, DX, DY = range(15, 22)
 
 ZERO, HALF, ONE, TWO = F(0), F(0.5), F(1), F(2)
 PI = F(3.14159265359)
@@ -119,10 +124,10 @@ class World(NamedTuple):
     bodies: Any  # float32[WORLDS, 3, 23]
     contacts: Any  # float32[WORLDS, 33, 13]
     marks: Any  # int64[WORLDS, 33, 10]
-    lists: Any  # int64[WORLDS, 85]
+    lists: Any  # int64[WORLDS, 83]
     edges: Any  # float32[WORLDS, 11, 8], both ends, and the box
-    joints: Any  # float32[WORLDS, 2, 4], impulses
-    rows: Any  # float32[GROUPS, (9 + 2 * 20) * LANES]
+    joints: Any  # float32[WORLDS, 2, 5], impulses and limits
+    rows: Any  # float32[GROUPS, ROWS * LANES]
     slots: Any  # float32[GROUPS, 3 * SLOTS * SLOT_ROWS * LANES], constraints of contacts
     used: Any  # int64[GROUPS, 3], slots that some lane uses, by body
     scratch: Any  # float32[32, 23]
@@ -132,10 +137,10 @@ class World(NamedTuple):
 
 def new_world() -> World:
     """Room for all worlds."""
-    shapes = (3, 23), (CONTACTS, 13), (EDGES, 8), (2, 4)
+    shapes = (3, 23), (CONTACTS, 13), (EDGES, 8), (2, 5)
     bodies, contacts, edges, joints = (np.zeros((WORLDS, *shape), np.float32) for shape in shapes)
-    marks, lists = (np.zeros((WORLDS, *shape), np.int64) for shape in ((CONTACTS, 10), (85,)))
-    rows = np.zeros((GROUPS, (JOINT + 2 * JOINT_ROWS) * LANES), np.float32)
+    marks, lists = (np.zeros((WORLDS, *shape), np.int64) for shape in ((CONTACTS, 10), (83,)))
+    rows = np.zeros((GROUPS, ROWS * LANES), np.float32)
     slots = np.zeros((GROUPS, BODIES * SLOTS * SLOT_ROWS * LANES), np.float32)
     used, scratch = np.zeros((GROUPS, BODIES), np.int64), np.zeros((32, 23), np.float32)
     seen, force = np.zeros((WORLDS, 8)), np.zeros((WORLDS, 3), np.float32)
