@@ -18,7 +18,15 @@ from discodso.tasks.policies.environments import check_fits
 from discodso.tasks.policies.gymnasium_episodes import plain_episode
 from discodso.tasks.policies.leaves import Leaf
 from discodso.tasks.policies.lunar._episodes import START, run_lander_episodes
-from discodso.tasks.policies.lunar._worlds import INERTIA, TURNING, Settings, Shapes, new_world
+from discodso.tasks.policies.lunar._worlds import (
+    CERTAIN,
+    INERTIA,
+    REACH,
+    TURNING,
+    Settings,
+    Shapes,
+    new_world,
+)
 from discodso.tasks.policies.making import Environment, make
 from discodso.tasks.policies.splits import Split
 from discodso.tasks.policies.tree import DecisionTree, Forest
@@ -123,7 +131,7 @@ def lander_of(environment: Environment, settings: Settings) -> Lander:
     """The kernel's LunarLander with shapes and masses of the installed Box2D."""
     env: Any = make(environment).unwrapped
     env.reset(seed=0)
-    polygons, bodies = np.zeros((3, 6, 4), np.float32), np.zeros((3, TURNING + 1), np.float32)
+    polygons, bodies = np.zeros((3, 6, 4), np.float32), np.zeros((3, REACH + 1), np.float32)
     for i, body in enumerate((env.legs[1], env.lander, env.legs[0])):
         fixture, side = body.fixtures[0], 1 - i
         polygon, given = fixture.shape, fixture.massData
@@ -139,6 +147,8 @@ def lander_of(environment: Environment, settings: Settings) -> Lander:
             np.sqrt(np.float32(own.friction) * np.float32(fixture.friction)) for own in env.moon.fixtures[:2]
         ]
         bodies[i, :TURNING] = (one / mass, one / inertia, x, y, *polygon.centroid, *arm, *joint, *grips)
+        farthest = np.hypot(*(np.array(polygon.vertices) - (x, y)).T).max()
+        bodies[i, REACH] = farthest + np.hypot(*(np.array(polygon.centroid) - (x, y))) + CERTAIN
     bodies[:, TURNING] = one / (bodies[1, INERTIA] + bodies[0, INERTIA])
     env.close()
     return Lander(environment, settings, Shapes(polygons, bodies))

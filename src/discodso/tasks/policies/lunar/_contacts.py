@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from discodso.tasks.policies.lunar._bodies import overlap
 from discodso.tasks.policies.lunar._worlds import (
     ABSOLUTE,
@@ -29,11 +27,13 @@ from discodso.tasks.policies.lunar._worlds import (
     MIDDLEX,
     MIDDLEY,
     NORMAL,
-    ONE,
+    NORMALX,
+    NORMALY,
     POINT,
     POINTS,
     PX,
     PY,
+    REACH,
     RELATIVE,
     SIDES,
     TOUCHING,
@@ -99,11 +99,11 @@ def evaluate(w: World, contact: int, shapes: Shapes) -> int:
     sides, polygon = SIDES[i], shapes.polygons[i]
     p, q, segment = w.scratch[0:6], w.scratch[6:12], w.scratch[12:20]  # vertices, normals, segments
     ids = w.lists[WORK : WORK + 8]
-    dx, dy = e2x - e1x, e2y - e1y
-    inverse = ONE / np.sqrt(dx * dx + dy * dy)
-    n1x, n1y = dy * inverse, -(dx * inverse)
+    n1x, n1y = w.edges[edge, NORMALX], w.edges[edge, NORMALY]
     x, y = shapes.bodies[i, MIDDLEX], shapes.bodies[i, MIDDLEY]
     x, y = (c * x - s * y) + px, (s * x + c * y) + py
+    if abs(n1x * (x - e1x) + n1y * (y - e1y)) > shapes.bodies[i, REACH] + BOTH_RADII:
+        return 0  # the circle around it does not come near
     front = n1x * (x - e1x) + n1y * (y - e1y) >= ZERO
     nx, ny = (n1x, n1y) if front else (-n1x, -n1y)
     along = LARGEST  # separation along the normal of the edge

@@ -19,6 +19,7 @@ from discodso.tasks.policies.lunar._worlds import (
     CENTREY,
     CX,
     CY,
+    DT,
     EDGES,
     GROUND,
     HIGHX,
@@ -30,11 +31,16 @@ from discodso.tasks.policies.lunar._worlds import (
     LOWY,
     MARGIN,
     MASS,
+    NORMALX,
+    NORMALY,
+    ONE,
     PX,
     PY,
     RADIUS,
+    REST,
     RIGHT,
     SIDES,
+    SLEEP,
     VX,
     VY,
     WORLDS,
@@ -102,6 +108,9 @@ def set_up(w: World, start: Floats, shapes: Shapes) -> None:
         e[edge, 4], e[edge, 6] = e[edge, 0] - RADIUS - MARGIN, e[edge, 2] + RADIUS + MARGIN
         e[edge, 5] = min(e[edge, 1], e[edge, 3]) - RADIUS - MARGIN
         e[edge, 7] = max(e[edge, 1], e[edge, 3]) + RADIUS + MARGIN
+        dx, dy = e[edge, 2] - e[edge, 0], e[edge, 3] - e[edge, 1]
+        inverse = ONE / np.sqrt(dx * dx + dy * dy)
+        e[edge, NORMALX], e[edge, NORMALY] = dy * inverse, -(dx * inverse)
     b[:] = ZERO
     w.joints[:] = ZERO
     for i in range(BODIES):
@@ -173,6 +182,12 @@ def observe(w: World, x: Floats) -> float:
     x[5], x[6], x[7] = F(20.0 * np.float64(b[LANDER, W]) / 50), left, right
     shaping = -100 * math.sqrt(px * px + py * py) - 100 * math.sqrt(vx * vx + vy * vy) - 100 * abs(angle)
     return shaping + 10 * left + 10 * right
+
+
+@compiled
+def is_awake(b: Any) -> bool:
+    """Whether the bodies cannot fall asleep in a step."""
+    return min(b[0, REST], b[1, REST], b[2, REST]) + DT < SLEEP
 
 
 @compile_function(cache=True, **options)
@@ -250,6 +265,10 @@ def run_lander_episodes(
                 fuel[n, 0], fuel[n, 1] = main * 0.30, side * 0.03
             begin_step(w, shapes, settings.gravity)
             worlds.force[n, 0] = worlds.force[n, 1] = worlds.force[n, 2] = ZERO
+            if w.lists[GROUND + LANDER] > 0 and done[n] > 0 and is_awake(w.bodies):
+                returns[episode[n]] = total[n] - 100.0  # crashed, whatever else happens in this step
+                episode[n] = -1
+                seated -= 1
         solve(worlds, seats, seated, shapes)
         for at in range(seated):
             n = seats[at, 0]

@@ -16,10 +16,12 @@ from discodso.tasks.policies.lunar._worlds import (
     ALPHA,
     AT_END,
     BODIES,
+    C0,
     C0X,
     C0Y,
     CENTREX,
     CENTREY,
+    CERTAIN,
     CX,
     CY,
     DEEPEST_IMPACT,
@@ -32,8 +34,19 @@ from discodso.tasks.policies.lunar._worlds import (
     IMPACT,
     IMPACT_BAUMGARTE,
     KNOWN,
+    LARGEST,
+    LEFTX,
+    LEFTY,
+    NORMALX,
+    NORMALY,
     ONE,
+    P0X,
+    P0Y,
     PI,
+    PX,
+    PY,
+    REACH,
+    RIGHTX,
     S0,
     SIDES,
     SOLVED,
@@ -47,6 +60,7 @@ from discodso.tasks.policies.lunar._worlds import (
     WORK,
     ZERO,
     A,
+    C,
     F,
     S,
     Shapes,
@@ -191,6 +205,31 @@ def advance(b: Any, i: int, alpha: float) -> None:
 
 
 @compiled
+def stays_away(b: Any, i: int, edge: Any, shapes: Shapes) -> bool:
+    """Whether a body, in the whole of a sweep from its beginning, stays clear of an edge; if not sure, not.
+
+    Then `impact` would find nothing. The circle around the body passes beside the edge; or all vertices stay on
+    one side of its line, where between the two ends a vertex is nearer than at both by the bend of its arc at most.
+    """
+    nx, ny, clear = edge[NORMALX], edge[NORMALY], TARGET + TOLERANCE + CERTAIN
+    reach, turn = shapes.bodies[i, REACH], b[i, A] - b[i, A0]
+    if max(b[i, CX], b[i, C0X]) + reach + clear < edge[LEFTX]:
+        return True
+    if min(b[i, CX], b[i, C0X]) - reach - clear > edge[RIGHTX]:
+        return True
+    x, y = edge[LEFTX], edge[LEFTY]
+    d0, d1 = nx * (b[i, P0X] - x) + ny * (b[i, P0Y] - y), nx * (b[i, PX] - x) + ny * (b[i, PY] - y)
+    x0, y0 = b[i, C0] * nx + b[i, S0] * ny, b[i, C0] * ny - b[i, S0] * nx
+    x1, y1 = b[i, C] * nx + b[i, S] * ny, b[i, C] * ny - b[i, S] * nx
+    low, high, polygon = LARGEST, -LARGEST, shapes.polygons[i]
+    for v in range(SIDES[i]):
+        x, y = polygon[v, 0], polygon[v, 1]
+        at0, at1 = d0 + (x0 * x + y0 * y), d1 + (x1 * x + y1 * y)
+        low, high = min(low, min(at0, at1)), max(high, max(at0, at1))
+    return max(low, -high) > clear + reach * turn * turn
+
+
+@compiled
 def first_impact(w: World, ground: float, shapes: Shapes) -> tuple[int, float, float]:
     """The contact that is met first and when, -1 for none; and how far the sweep of the ground is advanced."""
     b, lists, marks = w.bodies, w.lists, w.marks
@@ -207,6 +246,9 @@ def first_impact(w: World, ground: float, shapes: Shapes) -> tuple[int, float, f
             elif alpha < ground:
                 alpha = ground
                 advance(b, i, alpha)
+            if alpha == ZERO and stays_away(b, i, w.edges[contact % EDGES], shapes):
+                w.contacts[contact, IMPACT], marks[contact, KNOWN] = ONE, 1
+                continue
             a0, a = b[i, A0], b[i, A]
             turns = TWO * PI * F(np.floor(a0 / (TWO * PI)))
             b[i, A0], b[i, A] = a0 - turns, a - turns

@@ -43,7 +43,8 @@ SIDES = (4, 6, 4)  # of the polygons
 CX, CY, A, VX, VY, W, C0X, C0Y, A0, S, C, PX, PY, S0, C0, P0X, P0Y, REST, LOWX, LOWY, HIGHX, HIGHY, ALPHA = (
     range(23)
 )
-# What stays the same of a body; ARM is the joint's anchor, TURNING its mass for rotations.
+# What stays the same of a body; ARM is the joint's anchor, TURNING its mass for rotations, REACH the radius of a
+# circle around it, and a little more.
 (
     MASS,
     INERTIA,
@@ -60,7 +61,10 @@ CX, CY, A, VX, VY, W, C0X, C0Y, A0, S, C, PX, PY, S0, C0, P0X, P0Y, REST, LOWX, 
     BOTTOM,
     GRIP,
     TURNING,
-) = range(15)
+    REACH,
+) = range(16)
+# An edge: both ends, its box, its normal.
+LEFTX, LEFTY, RIGHTX, RIGHTY, BOXLOWX, BOXLOWY, BOXHIGHX, BOXHIGHY, NORMALX, NORMALY = range(10)
 # A contact: normal, point, its points, impulses (normal and tangent, by point), time of impact; and marks.
 NORMAL, POINT, POINTS, IMPULSES, IMPACT = 0, 2, 4, 8, 12
 EXISTS, TOUCHING, COUNT, FACE, ID, KNOWN, ENABLED, TRIES, SOLVED_AS = 0, 1, 2, 3, 4, 6, 7, 8, 9
@@ -94,6 +98,7 @@ SLEEP, SLOW, SLOW_TURN = F(0.5), F(0.01) * F(0.01), ANGULAR_SLOP * ANGULAR_SLOP
 BAUMGARTE, IMPACT_BAUMGARTE = F(0.2), F(0.75)
 DEEPEST, DEEPEST_IMPACT = F(-3) * SLOP, F(-1.5) * SLOP
 TARGET, TOLERANCE = SLOP, F(0.25) * SLOP  # of the distance at an impact
+CERTAIN = F(0.001)  # more than all errors of rounding together
 AT_END = ONE - F(10) * EPSILON
 WORST_CONDITION, RELATIVE, ABSOLUTE = F(1000), F(0.98), F(0.001)
 
@@ -105,7 +110,7 @@ class Shapes(NamedTuple):
     """What is the same in all worlds."""
 
     polygons: Any  # float32[3, 6, 4], vertices and normals
-    bodies: Any  # float32[3, 15]
+    bodies: Any  # float32[3, 16]
 
 
 class Settings(NamedTuple):
@@ -125,7 +130,7 @@ class World(NamedTuple):
     contacts: Any  # float32[WORLDS, 33, 13]
     marks: Any  # int64[WORLDS, 33, 10]
     lists: Any  # int64[WORLDS, 83]
-    edges: Any  # float32[WORLDS, 11, 8], both ends, and the box
+    edges: Any  # float32[WORLDS, 11, 10]
     joints: Any  # float32[WORLDS, 2, 5], impulses and limits
     rows: Any  # float32[GROUPS, ROWS * LANES]
     slots: Any  # float32[GROUPS, 3 * SLOTS * SLOT_ROWS * LANES], constraints of contacts
@@ -137,7 +142,7 @@ class World(NamedTuple):
 
 def new_world() -> World:
     """Room for all worlds."""
-    shapes = (3, 23), (CONTACTS, 13), (EDGES, 8), (2, 5)
+    shapes = (3, 23), (CONTACTS, 13), (EDGES, 10), (2, 5)
     bodies, contacts, edges, joints = (np.zeros((WORLDS, *shape), np.float32) for shape in shapes)
     marks, lists = (np.zeros((WORLDS, *shape), np.int64) for shape in ((CONTACTS, 10), (83,)))
     rows = np.zeros((GROUPS, ROWS * LANES), np.float32)
