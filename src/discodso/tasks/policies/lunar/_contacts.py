@@ -24,6 +24,8 @@ from discodso.tasks.policies.lunar._worlds import (
     IMPULSES,
     LANDER,
     LARGEST,
+    LEFTX,
+    LEFTY,
     MIDDLEX,
     MIDDLEY,
     NORMAL,
@@ -44,6 +46,7 @@ from discodso.tasks.policies.lunar._worlds import (
     Shapes,
     World,
     compiled,
+    inlined,
 )
 
 
@@ -89,7 +92,7 @@ def clip(
     return n
 
 
-@compiled
+@inlined
 def evaluate(w: World, contact: int, shapes: Shapes) -> int:
     """The manifold of an edge and a polygon; the number of its points."""
     i, edge = contact // EDGES, contact % EDGES
@@ -102,8 +105,6 @@ def evaluate(w: World, contact: int, shapes: Shapes) -> int:
     n1x, n1y = w.edges[edge, NORMALX], w.edges[edge, NORMALY]
     x, y = shapes.bodies[i, MIDDLEX], shapes.bodies[i, MIDDLEY]
     x, y = (c * x - s * y) + px, (s * x + c * y) + py
-    if abs(n1x * (x - e1x) + n1y * (y - e1y)) > shapes.bodies[i, REACH] + BOTH_RADII:
-        return 0  # the circle around it does not come near
     front = n1x * (x - e1x) + n1y * (y - e1y) >= ZERO
     nx, ny = (n1x, n1y) if front else (-n1x, -n1y)
     along = LARGEST  # separation along the normal of the edge
@@ -191,7 +192,18 @@ def update(w: World, contact: int, shapes: Shapes) -> None:
     marks[COUNT], marks[TOUCHING] = points, min(points, 1)
 
 
-@compiled
+@inlined
+def is_near(b: Any, i: int, edge: Any, fixed: Any) -> bool:
+    """Whether the circle around a body comes near the line of an edge; if not, `evaluate` finds no points."""
+    x, y = fixed[i, MIDDLEX], fixed[i, MIDDLEY]
+    x, y = (
+        b[i, C] * x - b[i, S] * y + b[i, PX] - edge[LEFTX],
+        b[i, S] * x + b[i, C] * y + b[i, PY] - edge[LEFTY],
+    )
+    return abs(edge[NORMALX] * x + edge[NORMALY] * y) <= fixed[i, REACH] + BOTH_RADII
+
+
+@inlined
 def collide(w: World, shapes: Shapes) -> None:
     """Forget contacts whose boxes no longer overlap, bring the others up to date."""
     lists, kept = w.lists, 0
@@ -201,7 +213,10 @@ def collide(w: World, shapes: Shapes) -> None:
         if overlap(w.bodies, i, w.edges, contact % EDGES):
             lists[kept] = contact
             kept += 1
-            update(w, contact, shapes)
+            if w.marks[contact, TOUCHING] or is_near(w.bodies, i, w.edges[contact % EDGES], shapes.bodies):
+                update(w, contact, shapes)
+            else:
+                w.marks[contact, ENABLED] = 1
         else:
             if w.marks[contact, TOUCHING] and i != LANDER:
                 lists[GROUND + i] = 0

@@ -57,6 +57,7 @@ from discodso.tasks.policies.lunar._worlds import (
     compile_function,
     compiled,
     cosf,
+    inlined,
     options,
     sinf,
     uncounted,
@@ -93,7 +94,7 @@ def gust(index: float, power: float) -> float:
     return math.tanh(math.sin(0.02 * index) + math.sin(math.pi * 0.01 * index)) * power
 
 
-@compiled
+@inlined
 def set_up(w: World, start: Floats, shapes: Shapes) -> None:
     """A world as `reset` builds it: terrain, and bodies in the air."""
     b, fixed, e = w.bodies, shapes.bodies, w.edges
@@ -135,7 +136,7 @@ def push(b: Any, fixed: Any, x: float, y: float, at_x: float, at_y: float) -> No
     b[LANDER, W] += fixed[LANDER, INERTIA] * (rx * fy - ry * fx)
 
 
-@compiled
+@inlined
 def fire(b: Any, fixed: Any, main: float, side: float, direction: float, along: float, across: float) -> None:
     """The engines, with their powers; along and across: what their direction is off by."""
     angle = np.float64(b[LANDER, A])
@@ -153,7 +154,7 @@ def fire(b: Any, fixed: Any, main: float, side: float, direction: float, along: 
         push(b, fixed, -x * 0.6 * side, -y * 0.6 * side, at_x, at_y)
 
 
-@compiled
+@inlined
 def engines_of(
     columns: Columns, leaf: int, x: Floats, action: Floats, continuous: bool
 ) -> tuple[float, float, float]:
@@ -168,7 +169,7 @@ def engines_of(
     return power, (abs(side) if abs(side) > 0.5 else 0.0), (1.0 if side > 0.0 else -1.0)
 
 
-@compiled
+@inlined
 def observe(w: World, x: Floats) -> float:
     """Fill x float64[8], the observation; return the shaping of the reward."""
     b, lists = w.bodies, w.lists

@@ -67,6 +67,7 @@ from discodso.tasks.policies.lunar._worlds import (
     World,
     compiled,
     cosf,
+    inlined,
     sinf,
 )
 
@@ -204,12 +205,12 @@ def advance(b: Any, i: int, alpha: float) -> None:
     b[i, ALPHA] = alpha
 
 
-@compiled
+@inlined
 def stays_away(b: Any, i: int, edge: Any, shapes: Shapes) -> bool:
     """Whether a body, in the whole of a sweep from its beginning, stays clear of an edge; if not sure, not.
 
     Then `impact` would find nothing. The circle around the body passes beside the edge; or all vertices stay on
-    one side of its line, where between the two ends a vertex is nearer than at both by the bend of its arc at most.
+    one side of its line, where between the two ends a vertex is nearer by the bend of its arc at most.
     """
     nx, ny, clear = edge[NORMALX], edge[NORMALY], TARGET + TOLERANCE + CERTAIN
     reach, turn = shapes.bodies[i, REACH], b[i, A] - b[i, A0]
@@ -229,7 +230,7 @@ def stays_away(b: Any, i: int, edge: Any, shapes: Shapes) -> bool:
     return max(low, -high) > clear + reach * turn * turn
 
 
-@compiled
+@inlined
 def first_impact(w: World, ground: float, shapes: Shapes) -> tuple[int, float, float]:
     """The contact that is met first and when, -1 for none; and how far the sweep of the ground is advanced."""
     b, lists, marks = w.bodies, w.lists, w.marks
@@ -262,7 +263,7 @@ def first_impact(w: World, ground: float, shapes: Shapes) -> tuple[int, float, f
     return first, least, ground
 
 
-@compiled
+@inlined
 def continuous(w: World, shapes: Shapes) -> None:
     """Go back to the first impact of the step and go on from there, as often as there is one."""
     b, lists, marks, fixed = w.bodies, w.lists, w.marks, shapes.bodies

@@ -42,11 +42,11 @@ from discodso.tasks.policies.lunar._worlds import (
     Shapes,
     W,
     World,
-    compiled,
+    inlined,
 )
 
 
-@compiled
+@inlined
 def begin_step(w: World, shapes: Shapes, gravity: float) -> None:
     """Contacts and forces (x, y, torque on the lander)."""
     b, lists, fixed, force = w.bodies, w.lists, shapes.bodies, w.force
@@ -67,7 +67,7 @@ def begin_step(w: World, shapes: Shapes, gravity: float) -> None:
                 lists[SOLVING] += 1
 
 
-@compiled
+@inlined
 def end_step(w: World, group: int, lane: int, shapes: Shapes) -> bool:
     """From the velocity iterations on; whether the bodies fell asleep."""
     b, lists, fixed = w.bodies, w.lists, shapes.bodies
@@ -76,7 +76,7 @@ def end_step(w: World, group: int, lane: int, shapes: Shapes) -> bool:
         move(b, i, DT)
     solved = False
     for _ in range(POSITION_ITERATIONS):
-        least = push_contacts(w, shapes, BAUMGARTE)
+        least = push_contacts(w, shapes, BAUMGARTE) if lists[SOLVING] > 0 else ZERO
         fine = pull_joints(b, w.joints, fixed)
         if least >= DEEPEST and fine:
             solved = True

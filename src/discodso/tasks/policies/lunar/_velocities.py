@@ -176,7 +176,7 @@ def begin_contacts(w: World, group: int, lane: int, shapes: Shapes) -> None:
                 b[i, VY] += mass * y
 
 
-@compiled
+@inlined
 def store_impulses(w: World, group: int, lane: int) -> None:
     """Impulses of contacts that were solved, for the next step."""
     lists, t, before, slot = w.lists, w.slots[group], -1, 0
@@ -401,7 +401,7 @@ def try_short(rows: Any, t: Any, fixed: Any) -> None:
     were, bit by bit, all others in pairs would as well; only the impulses that hold the bodies together still
     grow, by the same numbers. Row DONE is 1 where that is so, elsewhere 0.
     """
-    iterate(rows, t, 0, 0, FEW - 2, fixed)
+    iterate(rows, t, np.int64(0), np.int64(0), np.int64(FEW - 2), fixed)
     for row in range(9):
         store(rows, SAVED + row, load(rows, row))
     q = JOINT + JOINT_ROWS
@@ -409,9 +409,9 @@ def try_short(rows: Any, t: Any, fixed: Any) -> None:
     store(rows, SAVED + 10, load(rows, JOINT + MOTOR))
     store(rows, SAVED + 11, load(rows, q + IZ))
     store(rows, SAVED + 12, load(rows, q + MOTOR))
-    iterate(rows, t, 0, 0, 1, fixed)
+    iterate(rows, t, np.int64(0), np.int64(0), np.int64(1), fixed)
     rx, ry, lx, ly = load(rows, JOINT + DX), load(rows, JOINT + DY), load(rows, q + DX), load(rows, q + DY)
-    iterate(rows, t, 0, 0, 1, fixed)
+    iterate(rows, t, np.int64(0), np.int64(0), np.int64(1), fixed)
     same = alike(load(rows, SAVED + 9), load(rows, JOINT + IZ))
     same = same & alike(load(rows, SAVED + 10), load(rows, JOINT + MOTOR))
     same = same & alike(load(rows, SAVED + 11), load(rows, q + IZ))
@@ -467,7 +467,7 @@ def get_velocities(b: Any, rows: Any, lane: int) -> None:
             b[i, VX + column] = rows[(3 * i + column) * LANES + lane]
 
 
-@compiled
+@inlined
 def get_lane(w: World, group: int, lane: int) -> None:
     """What was solved."""
     rows = w.rows[group]
@@ -478,7 +478,7 @@ def get_lane(w: World, group: int, lane: int) -> None:
     store_impulses(w, group, lane)
 
 
-@compiled
+@inlined
 def solve(w: World, seats: Any, count: int, shapes: Shapes) -> None:
     """The velocity iterations of some worlds side by side.
 
@@ -516,7 +516,7 @@ def solve(w: World, seats: Any, count: int, shapes: Shapes) -> None:
         used = w.used[group]
         begin_joints(w.rows[group], fixed)
         legs = max(used[RIGHT], used[LEFT])
-        iterate(w.rows[group], w.slots[group], legs, used[LANDER], VELOCITY_ITERATIONS, fixed)
+        iterate(w.rows[group], w.slots[group], legs, used[LANDER], np.int64(VELOCITY_ITERATIONS), fixed)
 
 
 @compiled

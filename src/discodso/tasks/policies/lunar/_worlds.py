@@ -183,7 +183,7 @@ def uncounted_world(w: World) -> World:
     )
 
 
-@compiled
+@inlined
 def world_of(worlds: World, n: int) -> World:
     """One of several worlds."""
     return World(
