@@ -66,6 +66,30 @@ def trees_for(environment, count, seed=0):
     return found
 
 
+def trees_of_all_kinds(environment, count, seed):
+    """Those above; then of each kind in turn: with single features, sums of two and of all, numbers that are fixed
+    and that are sums, of all sizes; and large ones with thresholds among what is seen, whose actions are erratic."""
+    interface, rng = describe(environment), np.random.default_rng(seed)
+    found = trees_for(environment, count // 2, seed)
+    for number in range(count - len(found)):
+        splits = ("univariate", "pair", "oblique")[number % 3]
+        nodes = (7, 31, 61, 401)[number // 3 % 4]
+        space = tree_space(interface, nodes, splits=splits, linear=number % 2 == 0)
+        (design,) = space.sample(1, int(rng.integers(2**31)))
+        found.append(TreePolicy(space.vocabulary.nodes(design), numbers=interface.numbers))
+        if interface.numbers is None and number % 4 == 0:
+            found[-1] = erratic(rng, 300)
+    return found
+
+
+def erratic(rng, decisions):
+    """A tree whose actions are as good as random."""
+    nodes = list(random_tree(rng, decisions, 8, 4).nodes)
+    seen = [(Split(node.feature, float(rng.normal(0, 0.3))), jump) if isinstance(node, Split) else (node, jump)
+            for node, jump in nodes]  # fmt: skip
+    return TreePolicy(tuple(seen))
+
+
 def expected_returns(environment, trees, seeds, max_steps=1000):
     """float[trees, seeds], by Gymnasium."""
     env = make(environment)
@@ -119,8 +143,8 @@ def test_numbers_return_what_a_plain_loop_does():
 @pytest.mark.slow
 @pytest.mark.parametrize("environment", ALL, ids=["discrete", "windy", "continuous", "both"])
 def test_a_thousand_seeds_return_what_gymnasium_does(environment):
-    """Every seed with six trees: of all sizes, erratic and sensible."""
-    trees = trees_for(environment, 60, seed=1)
+    """Every seed with eight trees, eighty in all: of all kinds and sizes, erratic and sensible."""
+    trees = trees_of_all_kinds(environment, 80, seed=1)
     simulator = simulator_for(environment)
     for first in range(0, 1000, 100):
         seeds, some = range(first, first + 100), trees[first // 100 :: 10]
