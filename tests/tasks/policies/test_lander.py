@@ -67,8 +67,8 @@ def trees_for(environment, count, seed=0):
 
 
 def trees_of_all_kinds(environment, count, seed):
-    """Those above; then of each kind in turn: with single features, sums of two and of all, numbers that are fixed
-    and that are sums, of all sizes; and large ones with thresholds among what is seen, whose actions are erratic."""
+    """Those above; then of each kind in turn, of all sizes: with single features, sums of two and of all, numbers
+    that are fixed and that are sums; and large ones with thresholds among what is seen, whose actions are erratic."""
     interface, rng = describe(environment), np.random.default_rng(seed)
     found = trees_for(environment, count // 2, seed)
     for number in range(count - len(found)):

@@ -17,7 +17,8 @@ LEAF, OBLIQUE = -1, -2  # in place of the feature of a univariate split
 NUMBER = -1  # in place of the feature of a term: a number of a leaf, whose terms follow
 
 
-# The cache of compiled code does not notice a change here: touch `_simulators.py` and `vocabulary.py` as well.
+# The cache of compiled code does not notice a change here: touch `_simulators.py`, `lunar/_episodes.py` and
+# `vocabulary.py` as well.
 class Columns(NamedTuple):
     """Nodes as columns, for walking: arrays in compiled code, lists in Python.
 

@@ -1,4 +1,4 @@
-"""Bodies: transforms, boxes, and how they move (b2Sweep, b2AABB, the moves of b2Island)."""
+"""Bodies: their transforms, their boxes with margins, and how they move (b2Transform, b2AABB, b2Sweep)."""
 
 from __future__ import annotations
 

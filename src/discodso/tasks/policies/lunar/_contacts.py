@@ -1,4 +1,4 @@
-"""Contacts of polygons and edges (b2ContactManager, b2EPCollider, b2Contact::Update)."""
+"""Contacts of bodies with edges of the ground (b2ContactManager), and where they touch (b2EPCollider)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The distance of an edge and a polygon (b2Distance: GJK)."""
+"""Distance of an edge and the polygon of a body (b2Distance).
+
+In the frame of the world. A row of a simplex: a point of the edge, one of the polygon, their difference, its
+weight. pairs: their vertices (edge, polygon), and those of a round before.
+"""
 
 from __future__ import annotations
 

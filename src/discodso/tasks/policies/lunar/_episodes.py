@@ -1,4 +1,4 @@
-"""Episodes."""
+"""LunarLander as Gymnasium has it, and the loop over episodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Continuous collision."""
+"""Continuous collision: the first impact of a step (b2TimeOfImpact), and going on from it (b2World::SolveTOI)."""
 
 from __future__ import annotations
 

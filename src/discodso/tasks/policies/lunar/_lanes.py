@@ -20,7 +20,7 @@ FLOATS, BITS = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(32
 TRUTHS = ir.VectorType(ir.IntType(1), LANES)
 
 
-class _Vector(types.Type):  # type: ignore[misc]
+class _Vector(types.Type):
     """A type of numba that is a vector of LLVM."""
 
 
@@ -28,7 +28,7 @@ lanes, truths = _Vector(f"lanes{LANES}"), _Vector(f"truths{LANES}")
 
 
 @register_model(_Vector)
-class _Model(models.PrimitiveModel):  # type: ignore[misc]
+class _Model(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, FLOATS if kind is lanes or kind == lanes else TRUTHS)
 
@@ -46,7 +46,7 @@ def _define(function: Callable[..., Any], result: Any, generate: Callable[..., A
     """A function of two lanes, or of lanes and a number."""
     kinds = (lanes, lanes), (lanes, types.float32), (types.float32, lanes)
 
-    class Template(ConcreteTemplate):  # type: ignore[misc]
+    class Template(ConcreteTemplate):
         cases = [signature(result, *given) for given in kinds]  # noqa: RUF012
 
     infer_global(function)(Template)
@@ -90,12 +90,12 @@ _define(most, lanes, _most)
 
 @infer_global(operator.and_)
 @infer_global(operator.or_)
-class _Logic(ConcreteTemplate):  # type: ignore[misc]
+class _Logic(ConcreteTemplate):
     cases = [signature(truths, truths, truths)]  # noqa: RUF012
 
 
 @infer_global(operator.neg)
-class _Negative(ConcreteTemplate):  # type: ignore[misc]
+class _Negative(ConcreteTemplate):
     cases = [signature(lanes, lanes)]  # noqa: RUF012
 
 

@@ -1,4 +1,4 @@
-"""A step of the world (b2World::Step)."""
+"""A step of the world before and after its velocity iterations (b2World::Step, b2Island::Solve)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The velocity iterations, side by side in lanes (b2ContactSolver, b2RevoluteJoint)."""
+"""The velocity iterations over joints and contacts, in lanes (b2ContactSolver, b2RevoluteJoint)."""
 
 from __future__ import annotations
 

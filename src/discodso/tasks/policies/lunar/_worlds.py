@@ -1,16 +1,4 @@
-"""LunarLander compiled, with the tree inside the loop: the step of Gymnasium, and the world of Box2D 2.3 below it.
-
-The world is the lander, two legs, two joints and the edges of the ground. Its numbers are float32, and every
-operation is in the order of the installed library, so that states have the same bits: contacts (edges against
-polygons), sequential impulses with warm starting, position correction, sleeping, continuous collision. The order
-in which contacts are made and solved is part of that. Particles are left out: Gymnasium has them only in pictures.
-
-Most time goes into the 180 velocity iterations. They run for LANES episodes side by side, in vector registers,
-those on the ground first, since the others have only joints. All else is done episode by episode.
-
-Bodies are the right leg, the lander, the left leg, which is how the solver meets them. A contact is
-body * EDGES + edge.
-"""
+"""What a world consists of: columns of its arrays, constants, and rooms for several worlds."""
 
 from __future__ import annotations
 
@@ -23,7 +11,8 @@ from numba.extending import intrinsic
 
 from discodso.tasks.policies.lunar._lanes import LANES
 
-# Only the whole is cached, and called from Python.
+# Only the whole, in `_episodes.py`, is cached, and called from Python: touch that file after a change in another.
+# What is called at one place is put there: a World has some ninety fields, and takes long to pass.
 options: Any = {"nogil": True, "error_model": "numpy"}
 compile_function: Any = njit
 compiled = compile_function(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
