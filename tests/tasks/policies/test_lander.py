@@ -68,7 +68,7 @@ def trees_for(environment, count, seed=0):
 
 def trees_of_all_kinds(environment, count, seed):
     """Those above; then of each kind in turn, of all sizes: with single features, sums of two and of all, numbers
-    that are fixed and that are sums; and large ones with thresholds among what is seen, whose actions are erratic."""
+    that are fixed and that are sums; and large ones with thresholds among what is seen, which act erratically."""
     interface, rng = describe(environment), np.random.default_rng(seed)
     found = trees_for(environment, count // 2, seed)
     for number in range(count - len(found)):
