@@ -46,10 +46,10 @@ def _define(function: Callable[..., Any], result: Any, generate: Callable[..., A
     """A function of two lanes, or of lanes and a number."""
     kinds = (lanes, lanes), (lanes, types.float32), (types.float32, lanes)
 
-    class Template(ConcreteTemplate):
+    class _OfTwo(ConcreteTemplate):
         cases = [signature(result, *given) for given in kinds]  # noqa: RUF012
 
-    infer_global(function)(Template)
+    infer_global(function)(_OfTwo)
 
     def lower(context: Any, builder: Any, given: Any, arguments: Any) -> Any:
         a, b = (_as_lanes(builder, kind, value) for kind, value in zip(given.args, arguments, strict=True))
