@@ -23,6 +23,7 @@ from discodso.base.errors import DeclarationError
 from discodso.report import trees
 from discodso.tasks.policies import tree_picture as picture
 from discodso.tasks.policies.leaves import Leaf
+from discodso.tasks.policies.splits import Oblique
 from discodso.tasks.policies.tree_picture import draw, figure
 from discodso.tasks.policies.tree_policy import TreePolicy
 
@@ -289,3 +290,19 @@ def test_numbers_of_a_leaf_have_lines_of_their_own_and_are_not_broken():
     for part in ("steer = 332.2", "12.12 * angle", "0.3345 * speed", "3.625 * height", "4.774 * height"):
         assert sum(part in line for line in lines) == 1, (part, lines)
     assert any(line.startswith("gas = -0.4144") for line in lines)
+
+
+def test_sums_of_a_decision_are_whole_and_broken_before_signs():
+    terms = ((0, 0.4098), (1, 0.4078), (2, -1.0), (3, -0.5042))
+    names = ("height", "speed across", "angle", "turning speed")
+    nodes = ((Oblique(terms, 0.01156), 2), (Leaf(0), 0), (Leaf(1), 0))
+    lines = [own.get_text() for own in figure(TreePolicy(nodes, None, names)).findobj(Text)]
+    first, *others = lines[2 : lines.index("< 0.01156")]  # behind yes and no
+    assert all(line[:2] in ("+ ", "- ") for line in others)
+    assert " ".join([first, *others]) == (
+        "0.4098 * height + 0.4078 * speed across - angle - 0.5042 * turning speed"
+    )
+    many = Oblique(tuple((n, 1.5) for n in range(300)), 0.0)
+    lines = [own.get_text() for own in figure(TreePolicy(((many, 2), *nodes[1:]))).findobj(Text)]
+    assert any(re.fullmatch(r"\.\.\. and \d+ more", line) for line in lines)
+    assert len(lines) < 30

@@ -6,6 +6,7 @@ Lengths are points, 72 to the inch; x grows to the right and y downwards from th
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from discodso.space.design import one_line
 from discodso.tasks.policies import leaves
 from discodso.tasks.policies.export.text_forms import node_words
 from discodso.tasks.policies.leaves import ActionNumbers, Leaf
-from discodso.tasks.policies.splits import Split
+from discodso.tasks.policies.splits import Oblique, Split
 from discodso.tasks.policies.tree import DecisionTree
 
 # Okabe and Ito's colours, which people with any colour vision tell apart; their black would hide the border.
@@ -49,6 +50,7 @@ Place = tuple[float, float]
 _TITLE = 12.0
 _BETWEEN_ROWS, _STEM = 36.0, 9.0
 _DPI, _MOST_PIXELS = 150, 30_000
+_MOST_LINES = 15  # of a sum
 
 
 def draw(policy: DecisionTree, path: str | Path, shares: Any = None, title: str | None = None) -> None:
@@ -166,25 +168,42 @@ class _Paper:
 
 
 def _blocks(policy: DecisionTree, visits: list[float] | None) -> list[trees.Block]:
+    kinds = (Split, Leaf) if policy.numbers is None else Split  # whose words are a name
     words = [
-        (trees.shortened(name) if isinstance(node, Split) or policy.numbers is None else name, compared)
+        (trees.shortened(name) if isinstance(node, kinds) else name, compared)
         for (name, compared), (node, _) in zip(node_words(policy, 4), policy.nodes, strict=True)
     ]
     fit = all(trees.text_width(" ".join(parts), trees.WORDS) <= trees.WIDEST for parts in words if parts[1])
     blocks = []
-    for node, (name, compared) in enumerate(words):
+    for node, ((name, compared), (shape, _)) in enumerate(zip(words, policy.nodes, strict=True)):
         if fit and compared:
             lines = [(f"{name} {compared}", trees.WORDS)]
+        elif isinstance(shape, Oblique):
+            lines = _sum_lines(name)
+        elif isinstance(shape, Leaf) and policy.numbers is not None:  # a line or more for each number
+            parts = leaves.words(shape, policy.numbers, policy.feature_name, 4)
+            lines = [line for part in parts for line in _sum_lines(part)]
         else:
-            shape = policy.nodes[node][0]
-            parts = [name]
-            if isinstance(shape, Leaf) and policy.numbers is not None:  # a line or more for each number
-                parts = leaves.words(shape, policy.numbers, policy.feature_name, 4)
-            lines = [line for part in parts for line in trees.wrapped(part, trees.WORDS, trees.WIDEST)]
-            lines += [(compared, trees.WORDS)] if compared else []
+            lines = trees.wrapped(name, trees.WORDS, trees.WIDEST)
+        lines += [(compared, trees.WORDS)] if compared and not fit else []
         lines += [(_percent(visits[node]), trees.SMALL)] if visits else []
         blocks.append(trees.boxed(lines))
     return blocks
+
+
+def _sum_lines(words: str) -> list[tuple[str, float]]:
+    """A sum in lines, which begin with a sign; no term is broken that fits into a line."""
+    lines, pieces = [""], re.split(r" (?=[+-] )", words)
+    for place, piece in enumerate(pieces):
+        longer = f"{lines[-1]} {piece}".strip()
+        if trees.text_width(longer, trees.WORDS) <= trees.WIDEST or not lines[-1]:
+            lines[-1] = longer
+        elif len(lines) < _MOST_LINES:
+            lines.append(piece)
+        else:
+            lines.append(f"... and {len(pieces) - place} more")
+            break
+    return [part for line in lines for part in trees.wrapped(line, trees.WORDS, trees.WIDEST)]
 
 
 def _percent(share: float) -> str:
