@@ -214,9 +214,8 @@ def module_of(name):
     return module
 
 
-KEPT = sorted(
-    path.stem for path in RESULTS.glob("*.jsonl") if path.stem != "regression-paper"
-)  # of `discodso bench`
+OF_THE_COMMAND = {"regression-paper", "regression-literal"}  # made by `discodso bench`
+KEPT = sorted({path.stem for path in RESULTS.glob("*.jsonl")} - OF_THE_COMMAND)
 
 
 @pytest.mark.parametrize("name", KEPT)
