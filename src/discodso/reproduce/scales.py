@@ -8,6 +8,7 @@ from typing import Any
 
 from discodso.baselines.bayesian import BOSettings
 from discodso.baselines.genetic import GPSettings
+from discodso.baselines.literature import EvolutionaryTreesSettings, SoftTreesSettings, published
 from discodso.baselines.methods import paper_methods
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.method import MethodSettings
@@ -69,6 +70,16 @@ class Scale:
         """The paper's settings for all; beside them DisCo with those of `search_policy`."""
         default = replace(default_settings(), batch_size=self.batch)
         return self._methods(self._paper(), default)
+
+    def literature_methods(self, environment: str) -> dict[str, MethodSettings]:
+        """The methods that the paper compares its trees with, as published for an environment."""
+        found: dict[str, MethodSettings] = {**published(environment)}
+        for name, method in found.items() if self.name == "smoke" else ():  # few episodes for each tree
+            if isinstance(method, EvolutionaryTreesSettings):
+                found[name] = replace(method, episodes=2, window=0)
+            elif isinstance(method, SoftTreesSettings):
+                found[name] = replace(method, check_episodes=2)
+        return found
 
     def tree_runs(self, method: str) -> int:
         """Seeds of a method on trees: those by L-BFGS-B and BO, which get nowhere, have three at most."""

@@ -117,3 +117,8 @@ def test_settings_are_checked():
         DifferentiableTreesSettings(clip=0.0)
     kinds = {type(method) for method in published("LunarLander-v3").values()}
     assert kinds == {type(method) for method in published("CartPole-v1").values()}
+
+
+def test_a_budget_that_is_too_small_for_one_tree_is_refused():
+    with pytest.raises(DeclarationError, match="too few for the first tree, which takes 9 episodes"):
+        found("oblique", budget=1)

@@ -22,6 +22,7 @@ from discodso.tasks.policies.columns import Columns, walk
 
 _compiled = compiled(nogil=True)
 _inner = compiled(nogil=True, inner=True)
+_inlined = compiled(nogil=True, inner=True, inline="always")
 
 LEARNING_LEAVES, SOFT, GREEDY = 0, 1, 2  # kinds of agents; the last takes the likeliest action of a soft tree
 VALUES, SOFTMAX_OF_SUM, SUM_OF_SOFTMAX = 0, 1, 2  # what comes out of soft trees
@@ -102,7 +103,7 @@ class Agent(NamedTuple):
 # ------------------------------------------------------------------------------------- learning leaves
 
 
-@_inner
+@_inlined
 def learn_step(own: LearningLeaves, leaf: int, reward: float) -> None:
     """Q of the last action, now that it led to a leaf: Q += rate (reward + gamma max Q' - Q)."""
     last, action = own.before[0], own.before[1]
@@ -114,7 +115,7 @@ def learn_step(own: LearningLeaves, leaf: int, reward: float) -> None:
     own.worth[last, action] += rate * (reward + own.discount * worth[leaf].max() - worth[last, action])
 
 
-@_inner
+@_inlined
 def try_action(own: LearningLeaves, leaf: int, rng: np.random.Generator) -> int:
     """An action of a leaf: at random now and then, else the best, ties at random."""
     worth, count = own.worth[leaf], own.worth.shape[1]
@@ -130,6 +131,17 @@ def try_action(own: LearningLeaves, leaf: int, rng: np.random.Generator) -> int:
                 if ties == 1 or rng.random() * ties < 1.0:
                     action = other
     own.before[0], own.before[1] = leaf, action
+    return action
+
+
+@_inlined
+def leaf_action(own: LearningLeaves, x: Floats, reward: float, at: int, rng: np.random.Generator) -> int:
+    """The action at the leaf of observation x; learns from the reward of the step before."""
+    leaf = walk(own.columns, 0, x)
+    if at == 0:
+        own.before[0] = -1
+    learn_step(own, leaf, reward)
+    action: int = try_action(own, leaf, rng)
     return action
 
 
@@ -331,12 +343,7 @@ def values_of(net: Net, seen: Floats, chosen: Ints, room: Room, out: Floats) -> 
 def act(agent: Agent, x: Floats, reward: float, at: int, rng: np.random.Generator) -> int:
     """The action for observation x at a step; learns from the reward of the step before."""
     if agent.kind == LEARNING_LEAVES:
-        leaf = walk(agent.leaves.columns, 0, x)
-        if at == 0:
-            agent.leaves.before[0] = -1
-        learn_step(agent.leaves, leaf, reward)
-        action = try_action(agent.leaves, leaf, rng)
-        return int(action)
+        return int(leaf_action(agent.leaves, x, reward, at, rng))
     forward(agent.net, agent.output, x, agent.room)
     action = int(agent.room.out.argmax())
     if agent.kind == SOFT:
@@ -377,14 +384,18 @@ def practise(
     s = np.empty(states.shape[1])
     x = np.empty(observations.shape[1])
     seen = np.ones(observations.shape[1], np.int64)
+    leaves, rewards = agent.leaves, agent.trace.rewards
     for e in range(start.shape[0]):
         s[:] = states[start[e]]
         x[:] = observations[start[e]]
         total, reward, over, at = 0.0, 0.0, False, 0
         while not over and at < max_steps:
-            action = act(agent, x, reward, at, rng)
+            if agent.kind == LEARNING_LEAVES:  # not by `act`: a tuple of so many arrays is dear to hand over
+                action = leaf_action(leaves, x, reward, at, rng)
+            else:
+                action = act(agent, x, reward, at, rng)
             reward, over = step(kind, s, x, float(action), at == 0, seen, maths)
-            agent.trace.rewards[at] = reward
+            rewards[at] = reward
             total += reward
             at += 1
         finish(agent, x, reward, at, over)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from discodso.base.errors import DiscodsoError
+from discodso.base.errors import DeclarationError, DiscodsoError
 from discodso.disco.method import Searched
 from discodso.space.design import DesignBatch
 from discodso.tasks.policies.splits import Nodes
@@ -25,6 +25,7 @@ class EpisodeCount:
         self.each = each
         self._paid = 0  # episodes of calls that were counted, which are still to come
         self._spent, self._calls, self._full = 0, 0, False
+        self._begun = False
 
     def open(self, calls: int) -> None:
         """Begin a step with at most so many calls."""
@@ -33,12 +34,17 @@ class EpisodeCount:
     def room(self, episodes: int) -> bool:
         """Whether there are so many episodes left in the step; if not, its calls count as used up."""
         fits = self._spent + episodes <= self._paid + self._calls * self.each
+        if not fits and not self._begun:
+            raise DeclarationError(
+                f"budget: {self._calls} calls of {self.each} episodes are too few for the first tree, which takes "
+                f"{episodes} episodes"
+            )
         self._full = not fits
         return fits
 
     def spend(self, episodes: int) -> None:
         """Count some."""
-        self._spent += episodes
+        self._spent, self._begun = self._spent + episodes, True
 
     def searched(self, space: TreeSpace, found: Sequence[tuple[float, Nodes]], exhausted: str) -> Searched:
         """What a step has found, with its calls."""
@@ -50,11 +56,11 @@ class EpisodeCount:
 
     def data(self) -> dict[str, int]:
         """For a checkpoint, between two steps."""
-        return {"paid": self._paid}
+        return {"paid": self._paid, "begun": int(self._begun)}
 
     def set(self, data: Mapping[str, Any]) -> None:
         """Inverse of `data`."""
-        self._paid = int(data["paid"])
+        self._paid, self._begun = int(data["paid"]), bool(data["begun"])
 
 
 def rates_itself(kind: str) -> tuple[Callable[..., Any], Callable[..., Any]]:

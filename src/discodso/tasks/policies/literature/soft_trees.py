@@ -43,6 +43,7 @@ class SoftTrees:
     Attributes:
         trainer: what is trained.
         run, episode: of training, how many are done.
+        best_soft: the highest mean return of training episodes between two checks, of the soft tree that is.
     """
 
     batch_size = 1
@@ -66,6 +67,7 @@ class SoftTrees:
         self._rng = np.random.default_rng(seed)
         self._trace = trace_of(self._features, practice.max_steps)
         self.run, self.episode, self._checked = 0, 0, False
+        self.best_soft, self._lately = -np.inf, list[float]()
         self.trainer = self._fresh()
 
     def _fresh(self) -> Trainer:
@@ -101,7 +103,7 @@ class SoftTrees:
 
     def _learn(self) -> None:
         """An episode."""
-        self.practice.run(self.agent(), self._drawn(1), self._rng)
+        self._lately += self.practice.run(self.agent(), self._drawn(1), self._rng).tolist()
         self.count.spend(1)
         self.trainer.learn(self._trace, self._rng)
         self.episode, self._checked = self.episode + 1, False
@@ -113,6 +115,9 @@ class SoftTrees:
         returns, _ = self.runner.returns(forest, np.zeros(episodes, np.int64), self._drawn(episodes))
         self.count.spend(episodes)
         self._checked = True
+        if self._lately:
+            self.best_soft = max(self.best_soft, float(np.mean(self._lately)))
+        self._lately = []
         return float(returns.mean()), nodes
 
     def _drawn(self, count: int) -> Ints:
@@ -136,6 +141,8 @@ class SoftTrees:
             "run": self.run,
             "episode": self.episode,
             "checked": self._checked,
+            "best_soft": self.best_soft if np.isfinite(self.best_soft) else None,
+            "lately": self._lately,
         }
         return State.of_parts({"own": State({}, data), "trainer": self.trainer.state()})
 
@@ -146,6 +153,8 @@ class SoftTrees:
         restore_generator(self._rng, data["random"])
         self.count.set(data["count"])
         self.run, self.episode, self._checked = int(data["run"]), int(data["episode"]), bool(data["checked"])
+        self.best_soft = -np.inf if data["best_soft"] is None else float(data["best_soft"])
+        self._lately = [float(own) for own in data["lately"]]
 
 
 def no_leaves() -> LearningLeaves:
