@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from discodso.base.arrays import Floats
-from discodso.tasks.regression.engine._trees import ADD, CONSTANT, DIV, INV, MUL, N2, SQRT
+from discodso.tasks.regression.engine._trees import ADD, CONSTANT, DIV, INV, MUL, N2, SQRT, SUB
 
 Part = tuple[list[int], list[float]]  # codes and values of an expression
 
@@ -77,12 +77,36 @@ def added(parts: list[Part]) -> Part:
     return codes, values
 
 
-def scaled_term(factor: float, codes: list[int]) -> Part:
-    """A factor times an expression without constants; the factor alone for an empty one."""
-    values = [math.nan] * len(codes)
-    if not codes:
+def plain(codes: list[int]) -> Part:
+    """An expression without constants."""
+    return codes, [math.nan] * len(codes)
+
+
+def power_of(part: Part, power: int, operators: tuple[int, ...]) -> Part:
+    """A whole power from 1 on, in squares where there are any."""
+    if power == 1:
+        return part
+    if power % 2 or N2 not in operators:
+        return times([part, power_of(part, power - 1, operators)])
+    codes, values = power_of(part, power // 2, operators)
+    return [N2, *codes], [math.nan, *values]
+
+
+def summed(factors: list[float], parts: list[Part]) -> Part:
+    """The sum of factors times expressions, an empty one for 1; factors of 1 and -1 are not written."""
+    kept = list(zip(factors, parts, strict=True))
+    less = [part for factor, part in kept if factor == -1.0 and part[0]]
+    more = [_scaled(factor, part) for factor, part in kept if factor != -1.0 or not part[0]]
+    codes, values = added(more) if more else _scaled(-1.0, less.pop())
+    for own, own_values in less:
+        codes, values = [SUB, *codes, *own], [math.nan, *values, *own_values]
+    return codes, values
+
+
+def _scaled(factor: float, part: Part) -> Part:
+    if not part[0]:
         return [CONSTANT], [factor]
-    return (codes, values) if factor == 1.0 else ([MUL, CONSTANT, *codes], [math.nan, factor, *values])
+    return part if factor == 1.0 else ([MUL, CONSTANT, *part[0]], [math.nan, factor, *part[1]])
 
 
 def quotient(above: list[Part], below: list[Part], operators: tuple[int, ...]) -> Part | None:

@@ -17,6 +17,7 @@ from discodso.tasks.regression.engine.dictionaries import eliminated
 
 _LARGEST, _HIGHEST = 70, 6  # terms of each of both sums, and their degree
 _EQUAL = 1e-7  # coefficients up to this share
+_VANISHES = 1e-6  # a sum of coefficients, as a share of their sizes
 _HOLDS = 1e-9  # a relation: what is left, as a share of its largest column
 
 
@@ -93,7 +94,8 @@ def ratios(coefficients: Floats) -> Floats:
     """Coefficients as ratios to one of them, so that most are 1."""
     table = coefficients / coefficients[:, None]
     table[np.abs(table - 1.0) < _EQUAL] = 1.0
-    best: Floats = table[int((table == 1.0).sum(axis=1).argmax())]
+    table[np.abs(table + 1.0) < _EQUAL] = -1.0
+    best: Floats = table[int(((table == 1.0) + 0.5 * (table == -1.0)).sum(axis=1).argmax())]
     return best
 
 
@@ -110,4 +112,36 @@ def squares(terms: dict[tuple[int, ...], float]) -> list[tuple[float, int, int, 
         ):
             found.append((one, i, j, 1.0 if mixed * one > 0 else -1.0))
             del terms[i, i], terms[j, j], terms[own]
+    return found
+
+
+def shifted_powers(terms: dict[tuple[int, ...], float]) -> list[tuple[float, int, float, int]]:
+    """Powers of a shifted input, c (x_i + s)^k as (c, i, s, k), taken out of the terms, which stay as many or fewer.
+
+    For each input its own powers are written around the place where the second highest vanishes, if there fewer are
+    left. What is left of the first power stays one of x_i.
+    """
+    found = []
+    for i in sorted({own[0] for own in terms if own}):
+        degree = max((len(own) for own in terms if set(own) == {i}), default=0)
+        if degree < 2 or not terms.get((i,) * (degree - 1), 0.0):
+            continue
+        old = [0.0, *(terms.get((i,) * k, 0.0) for k in range(1, degree + 1))]
+        at = -old[-2] / (degree * old[-1])
+        new = [0.0] * (degree + 1)
+        for k in range(degree + 1):
+            parts = [old[m] * comb(m, k) * at ** (m - k) for m in range(k, degree + 1)]
+            whole = sum(parts)
+            new[k] = whole if abs(whole) > _VANISHES * sum(map(abs, parts)) else 0.0
+        if np.count_nonzero(new[1:]) >= np.count_nonzero(old[1:]):
+            continue
+        for k in range(1, degree + 1):
+            terms.pop((i,) * k, None)
+        if new[1]:
+            terms[(i,)] = new[1]
+        constant = terms.pop((), 0.0)
+        whole = constant + new[0] - new[1] * at
+        if abs(whole) > _VANISHES * (abs(constant) + abs(new[0]) + abs(new[1] * at)):
+            terms[()] = whole
+        found += [(new[k], i, -at, k) for k in range(2, degree + 1) if new[k]]
     return found

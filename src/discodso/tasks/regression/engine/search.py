@@ -36,6 +36,7 @@ from discodso.tasks.regression.engine._trees import (
     COS,
     DIV,
     EXP,
+    INV,
     LITERAL,
     LOG,
     LOG_SIZE,
@@ -48,10 +49,12 @@ from discodso.tasks.regression.engine.products import (
     Part,
     added,
     exponents,
+    plain,
+    power_of,
     product,
     quotient,
     rounded,
-    scaled_term,
+    summed,
     times,
 )
 from discodso.tasks.regression.engine.setting import LARGEST, Setting, Units
@@ -60,7 +63,7 @@ from discodso.tasks.regression.engine.views import LINKS, MOST_PRICE, SLOTS, Vie
 _SMALL_STEP = 1000
 _LARGEST_POWER = 8
 EXACT = 1e-24  # errors of rounding
-VARY = 5  # the last stage
+VARY = 7  # the last stage
 _LONGER, _LEAST_LONGER = 1.25, 1000  # calls until a search that has explained all digits ends
 _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expressions, of one input; then y itself
 _AHEAD = 0.1  # of all calls, to each of the views that explain most of their own target
@@ -72,6 +75,8 @@ _SWEEP, _PLANES, _BEST_WAVES = (
     0.03,
     8,
 )  # of the budget for spectra in order; and how many waves are fitted
+_GROWTH, _BEST_GROWTHS = 0.02, 4  # of the budget for exponentials; and how many of a view are fitted
+_PERIODIC, _BEST_PERIODIC, _MOST_PERIODIC = 0.9, 3, 6  # share that is explained; how many sums, of so many waves
 _PARTS = 30  # of the pool, in which waves run and by which they are multiplied
 _DICTIONARIES = 0.01  # of the budget, for each dictionary in each view
 _HALVES = 0.01  # from a half: a power that is none
@@ -327,7 +332,14 @@ class EquationSearch:
         else:
             self.stage = max(self.stage, 1)
         if self.stage and int(self.counts[0]) == before:
-            beginnings = (self._thin_out, self._divide, self._shift, self._sweep)
+            beginnings = (
+                self._thin_out,
+                self._divide,
+                self._shift,
+                self._grow,
+                self._sweep,
+                self._harmonise,
+            )
             while self.stage < VARY and int(self.counts[0]) == before:
                 beginnings[self.stage - 1](limit)
                 self.stage += 1
@@ -508,12 +520,15 @@ class EquationSearch:
         left = {chosen[place]: float(coefficients[place]) for place in np.flatnonzero(coefficients).tolist()}
         squared = {N2, SUB} <= set(self.setting.operators)
         pairs = quotients.squares(left) if squared else []
-        codes = [[N2, ADD if sign > 0 else SUB, COLUMN + i, COLUMN + j] for _, i, j, sign in pairs]
-        codes += [self._monomial(own) for own in left]
-        factors = quotients.ratios(np.array([*(factor for factor, _, _, _ in pairs), *left.values()]))
-        return [
-            added([scaled_term(factor, own) for factor, own in zip(factors.tolist(), codes, strict=True)])
-        ]
+        powers = quotients.shifted_powers(left) if self.setting.most_constants > 1 else []
+        operators = self.setting.operators
+        parts = [plain([N2, ADD if sign > 0 else SUB, COLUMN + i, COLUMN + j]) for _, i, j, sign in pairs]
+        for _, i, shift, power in powers:
+            parts.append(power_of(([ADD, CONSTANT, COLUMN + i], [math.nan, shift, math.nan]), power, operators))
+        parts += [plain(self._monomial(own)) for own in left]
+        sizes = [*(factor for factor, *_ in pairs), *(factor for factor, *_ in powers), *left.values()]
+        factors = quotients.ratios(np.array(sizes)).tolist()
+        return [summed(factors, parts)]
 
     def _shift(self, limit: int) -> None:
         """Offer functions of one input, shifted and scaled, beside inputs and squares, and beside nothing."""
@@ -582,6 +597,84 @@ class EquationSearch:
         draft[0][: len(codes)], draft[1][: len(codes)], draft[2][0] = codes, values, len(codes)
         return self._rate(draft, limit, most_calls, view)
 
+    def _grow(self, limit: int) -> None:
+        """Offer exponentials of two inputs: as terms, and in views of products beside a constant."""
+        setting = self.setting
+        if setting.units is not None or setting.most_constants < 2 or not {ADD, MUL, DIV, EXP} <= set(setting.operators):
+            return
+        views = [view for view in self.views if view.code in ((), (INV,)) and view.name != "relative"]
+        views.sort(key=lambda view: not view.products)
+        end = min(limit, int(self.counts[0]) + int(_GROWTH * setting.budget))
+        for place, view in enumerate(views):
+            rest, roots, fixed, _ = self._target(view)
+            if not rest @ rest > EXACT:
+                continue
+            part_of = 2 if view.products else len(views) - place
+            last = int(self.counts[0]) + (end - int(self.counts[0])) // part_of
+            look = sweeps.saturations if view.products else sweeps.growths
+            starts = look(setting.columns, rest, roots, fixed)
+            found: list[tuple[float, Part]] = []
+            while int(self.counts[0]) < last and (start := next(starts, None)) is not None:
+                self.counts[0] += start.calls
+                view.calls += start.calls
+                if start.part is not None:
+                    found.append((start.share, start.part))
+            for _, part in sorted(found, key=lambda one: -one[0])[:_BEST_GROWTHS]:
+                self._beside(view, [], part, limit)
+                if not view.products and part[0][0] != EXP:
+                    factor = part[0][1] if part[0][0] == MUL else part[0][-1]
+                    self._beside(view, [[factor] if part[0][0] == MUL else [INV, factor]], part, limit)
+        self._rewrite(limit)
+
+    def _harmonise(self, limit: int) -> None:
+        """Offer sums of waves of multiples of a frequency, with one envelope, of as few waves as may be."""
+        setting, view = self.setting, self.views[0]
+        needed = {ADD, MUL, DIV, SIN, COS} <= set(setting.operators)
+        rest, roots, fixed, _ = self._target(view)
+        if setting.units is not None or not needed or setting.most_constants < 4 or not rest @ rest > EXACT:
+            return
+        last = min(limit, int(self.counts[0]) + int(_SWEEP * setting.budget))
+        found: list[sweeps.Harmonics] = []
+        for one in sweeps.harmonics(setting.columns, rest, roots, fixed, EXP in setting.operators):
+            if int(self.counts[0]) >= last:
+                break
+            self.counts[0] += one.calls
+            view.calls += one.calls
+            if one.share > _PERIODIC:
+                found.append(one)
+        for one in sorted(found, key=lambda own: -own.share)[:_BEST_PERIODIC]:
+            with one_blas_thread():
+                steps = [left for left in dictionaries.eliminated(one.table, rest)]
+            for left in steps:
+                self.counts[0] += 1
+                view.calls += 1
+                if len(left) > _MOST_PERIODIC * (1 + (one.other >= 0)) or int(self.counts[0]) >= limit:
+                    continue
+                part = self._periodic(one, list(left), rest)
+                if part is not None:
+                    self._propose(*part, limit, 40)
+
+    def _periodic(self, one: sweeps.Harmonics, left: list[int], rest: Floats) -> Part | None:
+        """How some waves with their envelope are written; None if the other input has no common factor."""
+        factors = np.linalg.lstsq(one.table[left].T, rest, rcond=None)[0]
+        half = len(one.table) // (1 + (one.other >= 0))
+        above, below = one.envelope(self.setting.operators)
+        if one.other >= 0:  # a (u + v z) with the same u / v for all waves is a product with z + u / v
+            both = np.zeros((2, half))
+            both.flat[left] = factors
+            turn, strengths, waves = np.linalg.svd(both, full_matrices=False)
+            if strengths[1] > 1e-6 * strengths[0] or not turn[1, 0]:
+                return None
+            shift = float(turn[0, 0] / turn[1, 0])
+            above.insert(0, ([ADD, CONSTANT, COLUMN + one.other], [math.nan, shift, math.nan]))
+            left = np.flatnonzero(np.abs(waves[0]) > 1e-6).tolist()
+            factors = waves[0][left]
+        parts = [one.wave(number) for number in left]
+        if not above and not below:
+            return added(parts)
+        largest = float(factors[np.abs(factors).argmax()])
+        return quotient([*above, summed((factors / largest).tolist(), parts)], below, self.setting.operators)
+
     def _sweep(self, limit: int) -> None:
         """Offer the waves that explain most, of spectra of all inputs; beside nothing, and a polynomial."""
         setting, view = self.setting, self.views[0]
@@ -598,7 +691,7 @@ class EquationSearch:
         decays = EXP in setting.operators
         found: list[tuple[float, Part, bool]] = []
 
-        def look(waves: Iterator[sweeps.Wave], most: float, beside: bool) -> None:
+        def look(waves: Iterator[sweeps.Start], most: float, beside: bool) -> None:
             last = min(int(self.counts[0]) + int(most * setting.budget), limit - 100)
             while int(self.counts[0]) < last and (wave := next(waves, None)) is not None:
                 self.counts[0] += wave.calls

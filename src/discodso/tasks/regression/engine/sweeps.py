@@ -1,4 +1,4 @@
-"""Terms with constants, looked for in order: functions of one input, and waves.
+"""Terms with constants, looked for in order: functions of one input, exponentials of two, and waves.
 
 Waves are those of one input, alone, times an input or dying away, fast ones, and waves of two inputs. A spectrum
 says how much a wave of each frequency explains of what is left of the target. Each frequency that is tried on all
@@ -10,16 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 
-from discodso.base.arrays import Floats
+from discodso.base.arrays import Floats, Ints
 from discodso.tasks.regression.engine._trees import (
     ADD,
     COLUMN,
     CONSTANT,
     COS,
+    DIV,
     EXP,
     INV,
     LOG,
@@ -30,21 +31,24 @@ from discodso.tasks.regression.engine._trees import (
     SQRT,
 )
 from discodso.tasks.regression.engine._waves import best_wave
-from discodso.tasks.regression.engine.products import Part, times
+from discodso.tasks.regression.engine.products import Part, power_of, times
 
 CYCLES, TO_A_CYCLE = 24, 2.5  # of a spectrum over the range of an input, and frequencies to a cycle
 _DECAYS = (0.0, 1.5, 5.0)  # exponents at which a wave has died away at the far end of the data
 _WINDOW, _FEWEST, _CYCLES_IN_WINDOW = 64, 200, 100  # rows that fast waves are first looked for in, of so many
+_ROWS, _RATES = 200, (0.5, 1.5, 4.0, 10.0)  # for exponentials; and exponents at the far end of the data
+_HARMONICS = 6  # of a base frequency
+_BASES = (1.0, math.pi, 2 * math.pi, math.pi / 2)
 _PLANE_STEPS = 15  # of each of the two frequencies, on both sides of 0
 
 
 @dataclass(frozen=True)
-class Wave:
-    """A wave to begin a fit from.
+class Start:
+    """A term to begin a fit from.
 
     Attributes:
         share: of the squared residual, that it explains.
-        calls: that were spent on its spectrum.
+        calls: that were spent on it, or on its spectrum.
         part: how it is written, None if there is none.
     """
 
@@ -95,7 +99,156 @@ def sizes(column: Floats, place: int, unary: Sequence[int]) -> Iterator[Part]:
         yield [LOG_SIZE, ADD, CONSTANT, x], [nan, nan, -middle, nan]
 
 
-def single_waves(columns: Floats, residual: Floats, roots: Floats, decays: bool) -> Iterator[Wave]:
+def _arguments(columns: Floats, rows: Ints) -> Iterator[tuple[list[int], Floats]]:
+    """Inputs, products and quotients of two: their codes and values."""
+    inputs, own = len(columns), columns[:, rows]
+    with np.errstate(all="ignore"):
+        found = [([COLUMN + i], own[i]) for i in range(inputs)]
+        found += [([MUL, COLUMN + i, COLUMN + j], own[i] * own[j]) for i, j in combinations(range(inputs), 2)]
+        found += [([DIV, COLUMN + i, COLUMN + j], own[i] / own[j]) for i, j in permutations(range(inputs), 2)]
+    for codes, values in found:
+        if np.isfinite(values).all() and 0 < float(np.ptp(values)) < 1e100:
+            yield codes, values
+
+
+def _some_rows(residual: Floats, roots: Floats, fixed: Floats) -> tuple[Ints, Floats, Floats]:
+    """Rows for exponentials, the residual there, and the orthonormal columns that take part in every fit."""
+    count = len(residual)
+    rows = np.unique(np.linspace(0, count - 1, min(count, _ROWS)).astype(np.int64))
+    kept = np.linalg.qr(fixed[:, rows].T)[0].T
+    rest = residual[rows]
+    return rows, rest - (kept @ rest) @ kept, kept
+
+
+def _shares(table: Floats, rest: Floats, kept: Floats) -> Floats:
+    """How much of a residual each row of a table explains, beside the columns that take part in every fit."""
+    with np.errstate(all="ignore"):
+        before = np.square(table).sum(axis=1)
+        table = table - (table @ kept.T) @ kept
+        sizes = np.square(table).sum(axis=1)
+        gains: Floats = np.square(table @ rest) / (sizes * float(rest @ rest))
+    return np.where(np.isfinite(gains) & (sizes > 1e-12 * before), gains, 0.0)
+
+
+def growths(columns: Floats, residual: Floats, roots: Floats, fixed: Floats) -> Iterator[Start]:
+    """Exponentials of an input, a product or a quotient of two, alone, times an input or divided by one."""
+    rows, rest, kept = _some_rows(residual, roots, fixed)
+    whole = float(rest @ rest)
+    factors: list[tuple[list[int], Floats]] = [([], np.ones(len(rows)))]
+    for i, column in enumerate(columns[:, rows]):
+        factors.append(([MUL, COLUMN + i], column))
+        if (column != 0).all():
+            factors.append(([DIV, COLUMN + i], 1.0 / column))
+    sizes = np.array([values for _, values in factors]) * roots[rows]
+    for inner, values in _arguments(columns, rows):
+        best: tuple[float, Part | None] = (0.0, None)
+        for rate in (sign * rate / float(np.ptp(values)) for rate in _RATES for sign in (1.0, -1.0)):
+            grown = np.exp(rate * (values - float(values.max() if rate > 0 else values.min())))
+            shares = _shares(sizes * grown, rest, kept) if whole > 0 else np.zeros(len(sizes))
+            place = int(shares.argmax())
+            if shares[place] > best[0]:
+                exponential: Part = [EXP, MUL, CONSTANT, *inner], [*[math.nan] * 2, rate, *[math.nan] * len(inner)]
+                best = float(shares[place]), _with_factor(exponential, factors[place][0])
+        spent = 2 * len(_RATES) * len(sizes) * len(rows) / len(residual)
+        yield Start(best[0], math.ceil(spent), best[1])
+
+
+def _with_factor(part: Part, factor: list[int]) -> Part:
+    if not factor:
+        return part
+    operator, column = factor
+    if operator == MUL:
+        return [MUL, column, *part[0]], [math.nan, math.nan, *part[1]]
+    return [DIV, *part[0], column], [math.nan, *part[1], math.nan]
+
+
+def saturations(columns: Floats, residual: Floats, roots: Floats, fixed: Floats) -> Iterator[Start]:
+    """Factors log|s + exp(c g)|, where g is an input, a product or a quotient of two."""
+    rows, rest, kept = _some_rows(residual, roots, fixed)
+    whole = float(rest @ rest)
+    for inner, values in _arguments(columns, rows):
+        best: tuple[float, Part | None] = (0.0, None)
+        tried = 0
+        for rate in (sign * rate / float(np.ptp(values)) for rate in _RATES for sign in (1.0, -1.0)):
+            levels = [math.exp(min(rate * float(at), 300.0)) for at in np.quantile(values, [0.1, 0.5, 0.9])]
+            if values.min() > 0 or values.max() < 0:
+                levels.append(-1.0)  # exp(0) is outside of the data
+            with np.errstate(all="ignore"):
+                table = np.log(np.abs(np.array(levels)[:, None] + np.exp(rate * values))) * roots[rows]
+            shares = _shares(table, rest, kept) if whole > 0 else np.zeros(len(table))
+            tried += len(table)
+            place = int(shares.argmax())
+            if shares[place] > best[0]:
+                codes = [LOG_SIZE, ADD, CONSTANT, EXP, MUL, CONSTANT, *inner]
+                numbers = [math.nan] * 2 + [levels[place]] + [math.nan] * 2 + [rate] + [math.nan] * len(inner)
+                best = float(shares[place]), (codes, numbers)
+        yield Start(best[0], math.ceil(tried * len(rows) / len(residual)), best[1])
+
+
+@dataclass(frozen=True)
+class Harmonics:
+    """Waves of multiples of one frequency with one envelope, x^power exp(-x) of an input, perhaps times another.
+
+    Attributes:
+        share: of the squared residual, that all of them explain.
+        calls: that were spent.
+        place, other: of the inputs; the second is -1 for none.
+        power, decays: of the envelope.
+        base: frequency.
+        table: float[waves, n], first the sines of rising frequency and then the cosines; then all times the other.
+    """
+
+    share: float
+    calls: int
+    place: int
+    other: int
+    power: int
+    decays: bool
+    base: float
+    table: Floats
+
+    def envelope(self, operators: Sequence[int]) -> tuple[list[Part], list[Part]]:
+        """Factors above and below a line."""
+        x: Part = [COLUMN + self.place], [math.nan]
+        above = [power_of(x, self.power, tuple(operators))] if self.power else []
+        return above, [([EXP, *x[0]], [math.nan, math.nan])] if self.decays else []
+
+    def wave(self, number: int) -> Part:
+        """One of the waves, without envelope."""
+        x, multiple = COLUMN + self.place, number % _HARMONICS + 1
+        frequency = multiple * self.base
+        inner: Part = [MUL, CONSTANT, x], [math.nan, frequency, math.nan]
+        if frequency == 1.0:
+            inner = [x], [math.nan]
+        elif frequency == 2.0:
+            inner = [ADD, x, x], [math.nan] * 3
+        code = SIN if number % (2 * _HARMONICS) < _HARMONICS else COS
+        return [code, *inner[0]], [math.nan, *inner[1]]
+
+
+def harmonics(columns: Floats, residual: Floats, roots: Floats, fixed: Floats, decays: bool) -> Iterator[Harmonics]:
+    """Sums of waves with one envelope, of natural frequencies: all at once, as few as may be are for the caller."""
+    count, whole = len(residual), float(residual @ residual)
+    multiples = np.arange(1, _HARMONICS + 1)[:, None]
+    for place, column in enumerate(columns):
+        spread = float(np.ptp(column))
+        for decay, power, base in product((False, True)[: 1 + decays], range(4), _BASES):
+            # Half a cycle at least, and two rows to a cycle of the fastest.
+            if not math.pi <= base * spread <= math.pi * count / _HARMONICS or (decay and np.abs(column).max() > 100):
+                continue
+            envelope = column**power * (np.exp(-column) if decay else 1.0) * roots
+            own = np.concatenate((np.sin(multiples * base * column), np.cos(multiples * base * column))) * envelope
+            for other in (-1, *(j for j in range(len(columns)) if j != place)):
+                table = own if other < 0 else np.concatenate((own, own * columns[other]))
+                if 4 * len(table) > count:
+                    continue
+                table = table - (table @ fixed.T) @ fixed
+                basis = np.linalg.qr(table.T)[0]
+                share = float(np.square(residual @ basis).sum()) / whole if whole > 0 else 0.0
+                yield Harmonics(share, 1, place, other, power, decay, base, table)
+
+
+def single_waves(columns: Floats, residual: Floats, roots: Floats, decays: bool) -> Iterator[Start]:
     """Waves of one input: alone and times an input, first as they are and then dying away, if `decays`."""
     inputs, count = columns.shape
     tried = min(int(CYCLES * TO_A_CYCLE), count // 2)
@@ -114,7 +267,7 @@ def single_waves(columns: Floats, residual: Floats, roots: Floats, decays: bool)
         yield _wave(residual, roots, size, columns[i], zeros, step, step, tried, lead, [COLUMN + i])
 
 
-def fast_waves(columns: Floats, residual: Floats, roots: Floats) -> Iterator[Wave]:
+def fast_waves(columns: Floats, residual: Floats, roots: Floats) -> Iterator[Start]:
     """Waves of an input, its square and its cube with hundreds of cycles or more.
 
     A frequency is found in the rows that lie closest together; from there more and more rows make it exact.
@@ -161,15 +314,15 @@ def fast_waves(columns: Floats, residual: Floats, roots: Floats) -> Iterator[Wav
             frequency = found.part[1][found.part[0].index(CONSTANT, 3) if found.part[0][1] == ADD else 2]
             before = span
             if size == count:
-                yield Wave(found.share, math.ceil(spent), found.part)
+                yield Start(found.share, math.ceil(spent), found.part)
                 spent = 0.0
                 break
             size *= 2
         if spent:
-            yield Wave(0.0, math.ceil(spent), None)
+            yield Start(0.0, math.ceil(spent), None)
 
 
-def plane_waves(columns: Floats, residual: Floats, roots: Floats) -> Iterator[Wave]:
+def plane_waves(columns: Floats, residual: Floats, roots: Floats) -> Iterator[Start]:
     """Waves of two inputs, sin(a x + b y + c), and then sin(x y + a x + b y + c)."""
     zeros = np.zeros(len(residual))
     steps = [2 * math.pi / (TO_A_CYCLE * (float(np.ptp(column)) or math.inf)) for column in columns]
@@ -206,15 +359,15 @@ def _wave(
     factors: Sequence[Part],
     inner: list[int],
     added: Sequence[Part] = (),
-) -> Wave:
+) -> Start:
     if not (np.isfinite(size).all() and np.isfinite(base).all() and 0 < step < math.inf):
-        return Wave(0.0, 0, None)
+        return Start(0.0, 0, None)
     frequency, phase, gain = best_wave(residual, roots, size, argument, base, first, step, tried)
     whole = float(residual @ residual)
     if not gain > 0 or not whole > 0:
-        return Wave(0.0, tried, None)
+        return Start(0.0, tried, None)
     wave = written_wave(inner, frequency, phase, added)
-    return Wave(min(gain / whole, 1.0), tried, times([*factors, wave]))
+    return Start(min(gain / whole, 1.0), tried, times([*factors, wave]))
 
 
 def written_wave(inner: list[int], frequency: float, phase: float, added: Sequence[Part] = ()) -> Part:
