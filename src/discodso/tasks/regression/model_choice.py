@@ -30,6 +30,7 @@ from discodso.tasks.regression.front import FrontPoint, undominated
 from discodso.tasks.regression.losses import nmse_reward, weighted_variance
 
 _POWER = 1.0  # a model with twice the error is half as likely to be the truth, raised to this power
+_FEW = 46  # rows; with fewer, tokens are dearer: the fewer rows, the more expressions fit them by chance
 _LENGTH = 0.1  # and one token more lowers its logarithm by this
 # Errors below this share of the variance, or so many times the smallest one if that is less, are no evidence.
 _SMALLEST, _TIMES_SMALLEST = 1e-6, 100.0
@@ -63,7 +64,8 @@ def choose_by_expected_reward(
         right = [right_rows(pool[i], X, y) for i in exact]
         exact = exact[np.array(right) >= 0.95 * max(right)]
         return min((pool[i] for i in exact), key=lambda p: (p.complexity, p.expected_error))
-    expected = expected_rewards(predictions, errors, np.array([p.complexity for p in pool]))
+    price = max(1.0, _FEW / len(y))
+    expected = expected_rewards(predictions, errors, np.array([p.complexity for p in pool]), price)
     expected = np.where(errors <= _TIMES * errors.min() + _MORE, expected, -np.inf)
     best = int(expected.argmax())
     close = (expected >= expected[best] - _EQUAL_REWARD) & (errors <= _EQUAL_ERROR * errors[best] + 1e-15)
@@ -85,16 +87,17 @@ def _compared(points: Sequence[FrontPoint]) -> list[FrontPoint]:
     return list(dict.fromkeys([*ordered[:_COMPARED], *best.values()]))
 
 
-def expected_rewards(predictions: Floats, errors: Floats, lengths: Floats) -> Floats:
+def expected_rewards(predictions: Floats, errors: Floats, lengths: Floats, price: float = 1.0) -> Floats:
     """float[M], the mean reward 1 / (1 + NMSE) of each model, over all models as the truth, by their weights.
 
     Args:
         predictions: float[M, n], of M models.
         errors: float[M], mean squared errors as shares of the variance of the target.
         lengths: float[M].
+        price: of a token, as a multiple of the usual one.
     """
     floor = min(_SMALLEST, max(_TIMES_SMALLEST * float(errors.min()), _EXACT))
-    chance = -_POWER * np.log(np.maximum(errors, 0.0) + floor) - _LENGTH * lengths
+    chance = -_POWER * np.log(np.maximum(errors, 0.0) + floor) - _LENGTH * price * lengths
     _, length, alike = np.unique(lengths, return_inverse=True, return_counts=True)
     chance = np.exp(chance - chance.max()) / alike[length]
     defined = np.isfinite(predictions)

@@ -63,19 +63,20 @@ from discodso.tasks.regression.engine.views import LINKS, MOST_PRICE, SLOTS, Vie
 _SMALL_STEP = 1000
 _LARGEST_POWER = 8
 EXACT = 1e-24  # errors of rounding
-VARY = 7  # the last stage
+VARY = 8  # the last stage
 _LONGER, _LEAST_LONGER = 1.25, 1000  # calls until a search that has explained all digits ends
 _LISTING, _LISTING_ONE, _PLAIN = 0.2, 0.35, 0.75  # shares: all short expressions, of one input; then y itself
 _AHEAD = 0.1  # of all calls, to each of the views that explain most of their own target
 _EARNED = 0.5  # of y's share, goes to other views as far as the front is theirs
 _WAVES = 3  # spectra in a step
+_BELLS = 3  # side by side
 _SHIFTS = 0.04  # of the budget, for functions of one input that is shifted
 _SWEEP, _PLANES, _BEST_WAVES = (
     0.04,
     0.03,
     8,
 )  # of the budget for spectra in order; and how many waves are fitted
-_GROWTH, _BEST_GROWTHS = 0.02, 4  # of the budget for exponentials; and how many of a view are fitted
+_GROWTH, _BEST_GROWTHS = 0.02, 6  # of the budget for exponentials; and how many of a view are fitted
 _PERIODIC, _BEST_PERIODIC, _MOST_PERIODIC = 0.9, 3, 6  # share that is explained; how many sums, of so many waves
 _PARTS = 30  # of the pool, in which waves run and by which they are multiplied
 _DICTIONARIES = 0.01  # of the budget, for each dictionary in each view
@@ -336,6 +337,7 @@ class EquationSearch:
                 self._thin_out,
                 self._divide,
                 self._shift,
+                self._stack,
                 self._grow,
                 self._sweep,
                 self._harmonise,
@@ -545,7 +547,12 @@ class EquationSearch:
             last = int(self.counts[0]) + (end - int(self.counts[0])) // part_of
             terms = self._plain_terms(view) if view.products else beside
             list_of = sweeps.sizes if view.products else sweeps.shifted
-            parts = [list(list_of(setting.columns[i], i, self.unary.tolist())) for i in range(inputs)]
+            unary = self.unary.tolist()
+            parts = [list(list_of(setting.columns[i], i, unary)) for i in range(inputs)]
+            if not view.products and {EXP, N2, INV} <= set(unary):
+                shape = np.where(view.roots > 0, view.rest / np.where(view.roots > 0, view.roots, 1.0), 0.0)
+                for i in range(inputs):
+                    parts[i] = [*sweeps.peaks(setting.columns[i], i, shape), *parts[i]]
             best, best_part = math.inf, None
             for part in (part for own in zip_longest(*parts) for part in own if part is not None):
                 if int(self.counts[0]) + 60 > last:
@@ -588,14 +595,63 @@ class EquationSearch:
         return self._rate(draft, limit, 30, view), draft[1][len(lead) : length].tolist()
 
     def _propose(
-        self, codes: list[int], values: list[float], limit: int, most_calls: int, view: View | None = None
+        self, codes: list[int], values: list[float], limit: int, most_calls: int, view: View | None = None,
+        again: bool = True,
     ) -> float:
         """Rate an expression for a view, that of y itself if none is given; infinite if it is too long."""
         draft = self._draft()
         if len(codes) > len(draft[0]):
             return math.inf
         draft[0][: len(codes)], draft[1][: len(codes)], draft[2][0] = codes, values, len(codes)
-        return self._rate(draft, limit, most_calls, view)
+        return self._rate(draft, limit, most_calls, view, again)
+
+    def _stack(self, limit: int) -> None:
+        """Offer bells over an input, one more at a time where most is left, on a line, on a decay and on nothing."""
+        setting, view = self.setting, self.views[0]
+        needed = {ADD, MUL, EXP, N2} <= set(setting.operators)
+        if setting.units is not None or not needed or setting.most_constants < 4 or view.best < EXACT:
+            return
+        last = min(limit, int(self.counts[0]) + int(_SHIFTS * setting.budget))
+        for i, column in enumerate(setting.columns):
+            spread = float(np.ptp(column))
+            if not 0 < spread < 1e100:
+                continue
+            decay: Part = [EXP, MUL, CONSTANT, COLUMN + i], [math.nan, math.nan, -1.5 / spread, math.nan]
+            for first, pair in product_of(([], [([COLUMN + i], [math.nan])], [decay]), (False, True)):
+                parts: list[Part] = list(first)
+                for bell in range(_BELLS - pair):
+                    if int(self.counts[0]) + 60 > last:
+                        return
+                    residual = self._target(view)[0]
+                    if parts:
+                        codes, values = added(parts)
+                        residual = self._residual(view, np.array(codes, np.int64), np.array(values))
+                    if not np.isfinite(residual).all():
+                        break
+                    shape = np.where(view.roots > 0, residual / np.where(view.roots > 0, view.roots, 1.0), 0.0)
+                    more = next(sweeps.peaks(column, i, shape), None)
+                    if more is None:
+                        break
+                    parts += sweeps.halves(more) if pair and not bell else [more]
+                    fitted = self._fitted(parts, limit)
+                    if fitted is None:
+                        break
+                    parts = fitted
+
+    def _fitted(self, parts: list[Part], limit: int) -> list[Part] | None:
+        """Rate a sum; gives its parts with their constants as fitted, None if it cannot be rated."""
+        draft, (codes, values) = self._draft(), added(parts)
+        if len(codes) > len(draft[0]):
+            return None
+        draft[0][: len(codes)], draft[1][: len(codes)], draft[2][0] = codes, values, len(codes)
+        if not self._rate(draft, limit, 50) < math.inf:
+            return None
+        at, found = 0, list[Part]()
+        for place, (own, _) in enumerate(parts):
+            at += place < len(parts) - 1  # the sign of the sum stands before all but the last
+            found.append((own, draft[1][at : at + len(own)].tolist()))
+            at += len(own)
+        return found
 
     def _grow(self, limit: int) -> None:
         """Offer exponentials of two inputs: as terms, and in views of products beside a constant."""
@@ -806,23 +862,14 @@ class EquationSearch:
         tried = min(int(sweeps.CYCLES * sweeps.TO_A_CYCLE), len(view.rest) // 2)
         if int(self.counts[0]) + tried + 20 > limit:
             return
-        filled = np.flatnonzero(view.archive[6])
-        place = int(filled[below(random, len(filled))]) * SLOTS if len(filled) and below(random, 3) else -1
+        place = self._one_kept(view)
         inputs, parts = len(self.setting.columns), min(_PARTS, self.pool_count)
         inner = self._part(below(random, inputs if below(random, 2) else parts))
         factor = self._part(below(random, parts)) if below(random, 2) else None
-        draft, starts, residual = self._draft(), np.zeros(trees.MOST_TERMS, np.int64), self._target(view)[0]
-        mother, values = np.zeros(0, np.int64), np.zeros(0)
         written = 3 + len(inner) + (0 if factor is None else 1 + len(factor))
-        if written + (1 + int(view.archive[2][place]) if place >= 0 else 0) > len(draft[0]):
+        if written + (1 + int(view.archive[2][place]) if place >= 0 else 0) > self.setting.longest:
             return  # it would be too long
-        if place >= 0:
-            length = int(view.archive[2][place])
-            mother, values = view.archive[0][place, :length].copy(), view.archive[1][place, :length].copy()
-            count = trees.terms_of(mother, length, starts)
-            literals, data = self.setting.literals, self._target(view)
-            fitting.solve_terms(mother, values, literals, starts, count, data, self.room)
-            residual = self.room[4].copy()
+        mother, values, residual = self._left_by(view, place)
         self.counts[0] += tried + (place >= 0)
         view.calls += tried + (place >= 0)
         argument = self._values(inner)
@@ -840,6 +887,27 @@ class EquationSearch:
         if len(mother):
             wave, numbers = [ADD, *wave], [math.nan, *numbers]
         self._propose([*wave, *mother], [*numbers, *values], limit, 16)
+
+    def _one_kept(self, view: View) -> int:
+        """Where the best of a price stands; -1 for nothing."""
+        filled = np.flatnonzero(view.archive[6])
+        return int(filled[below(self.random, len(filled))]) * SLOTS if len(filled) and below(self.random, 3) else -1
+
+    def _left_by(self, view: View, place: int) -> tuple[Ints, Floats, Floats]:
+        """Codes and values of what is kept at a place, nothing for -1, and the residual that it leaves."""
+        if place < 0:
+            return np.zeros(0, np.int64), np.zeros(0), self._target(view)[0]
+        length = int(view.archive[2][place])
+        mother, values = view.archive[0][place, :length].copy(), view.archive[1][place, :length].copy()
+        return mother, values, self._residual(view, mother, values)
+
+    def _residual(self, view: View, codes: Ints, values: Floats) -> Floats:
+        starts = np.zeros(trees.MOST_TERMS, np.int64)
+        count = trees.terms_of(codes, len(codes), starts)
+        data = self._target(view)
+        fitting.solve_terms(codes, values, self.setting.literals, starts, count, data, self.room)
+        left: Floats = self.room[4].copy()
+        return left
 
     def _part(self, item: int) -> list[int]:
         codes: list[int] = self.pool[0][item, : self.pool[1][item]].tolist()
@@ -886,6 +954,7 @@ class EquationSearch:
 
         What the view of y itself has found is offered again if it has constants, whose fit goes on.
         """
+        better: list[Part] = []
         for view in self.views:
             codes, values, lengths, errors, _, coefficients, counts = view.archive
             smallest = math.inf
@@ -897,6 +966,8 @@ class EquationSearch:
                 if not errors[place] < 0.9 * view.told.get(price, math.inf) or int(self.counts[0]) >= limit:
                     continue
                 view.told[price] = float(errors[place])
+                if view is self.views[0]:
+                    better.append((codes[place, : lengths[place]].tolist(), values[place, : lengths[place]].tolist()))
                 if view is self.views[0] and CONSTANT not in codes[place, : lengths[place]]:
                     continue
                 error = self._offer(
@@ -904,6 +975,22 @@ class EquationSearch:
                 )
                 if error < math.inf:
                     view.written[price] = error
+        if self.stage == VARY:
+            for part in better:
+                self._multiply(*part, limit)
+
+    def _multiply(self, codes: list[int], values: list[float], limit: int) -> None:
+        """Offer what is better than before with each of its terms times, and over, each input."""
+        starts, own = np.zeros(trees.MOST_TERMS, np.int64), np.array(codes, np.int64)
+        count = trees.terms_of(own, len(codes), starts)
+        inputs = range(len(self.setting.columns))
+        for start, operator, i in product_of(starts[: max(count, 0)].tolist(), (MUL, DIV), inputs):
+            if operator not in self.setting.operators:
+                continue
+            end = trees.end_of(own, start)
+            longer = [*codes[:start], operator, *codes[start:end], COLUMN + i, *codes[end:]]
+            numbers = [*values[:start], math.nan, *values[start:end], math.nan, *values[end:]]
+            self._propose(longer, numbers, limit, 12, again=False)
 
     def _offer(
         self, view: View, codes: Ints, values: Floats, length: int, coefficients: Floats, limit: int
@@ -930,8 +1017,13 @@ class EquationSearch:
         longest = self.setting.longest
         return np.zeros(longest, np.int64), np.zeros(longest), np.zeros(1, np.int64)
 
-    def _rate(self, draft: variation.Draft, limit: int, most_calls: int, view: View | None = None) -> float:
-        """Rate an expression for a view, that of y itself if none is given; returns its error."""
+    def _rate(
+        self, draft: variation.Draft, limit: int, most_calls: int, view: View | None = None, again: bool = True
+    ) -> float:
+        """Rate an expression for a view, that of y itself if none is given; returns its error.
+
+        What was rated before is rated `again`, or not, without a call.
+        """
         view = view or self.views[0]
         self._make_room(view, 1)
         starts = np.zeros(trees.MOST_TERMS, np.int64)
@@ -939,7 +1031,7 @@ class EquationSearch:
         if allowed < 1:
             return math.inf
         used, error = evolution.rate(
-            draft, self.problem(view), view.archive, view.seen, True, allowed, self.probes, self.room, starts
+            draft, self.problem(view), view.archive, view.seen, again, allowed, self.probes, self.room, starts
         )
         self.counts[0] += max(used, 0)
         view.calls += max(used, 0)
@@ -951,6 +1043,15 @@ class EquationSearch:
         self, view: View, codes: Ints, values: Floats, coefficients: Floats, limit: int
     ) -> float:
         """Offer what a view of products has found, c x1^p1 ... xd^pd g1^q1 exp(q2 g2) ..., with rounded powers."""
+        error = self._offer_powers(view, codes, values, coefficients, limit, False)
+        if LOG in self.setting.operators and error > EXACT and LOG_SIZE in codes:
+            error = min(error, self._offer_powers(view, codes, values, coefficients, limit, True))
+        return error
+
+    def _offer_powers(
+        self, view: View, codes: Ints, values: Floats, coefficients: Floats, limit: int, free: bool
+    ) -> float:
+        """The same; `free` powers of what is positive may be others than halves."""
         setting = self.setting
         starts = np.zeros(trees.MOST_TERMS, np.int64)
         count = trees.terms_of(codes, len(codes), starts) if len(codes) else 0
@@ -958,6 +1059,7 @@ class EquationSearch:
         target = np.log(np.abs(setting.target[used] - view.base))
         powers: list[tuple[list[int], list[float], float]] = []
         inside: list[tuple[list[int], list[float], float]] = []
+        others = 0
         for t in range(count):
             start, end = int(starts[t]), trees.end_of(codes, int(starts[t]))
             power = float(coefficients[t + 1]) * view.scale
@@ -966,14 +1068,19 @@ class EquationSearch:
             row = trees.forward(codes, values, setting.literals, start, end, self.room[0])
             column = self.room[0][0][row][used].copy()
             part = codes[start:end].tolist(), values[start:end].tolist()
-            if codes[start] == LOG_SIZE:
+            if codes[start] != LOG_SIZE:
+                inside.append((*part, power))
+            elif free and abs(power - rounded(power)) > _HALVES and self._is_positive(codes, values, start + 1, end):
+                inside.append(([LOG, *part[0][1:]], part[1], power))
+                others += 1
+            else:
                 power = rounded(power)
                 if not abs(power) <= _LARGEST_POWER:
                     return math.inf
                 powers.append((part[0][1:], part[1][1:], power))
-            else:
-                inside.append((*part, power))
             target = target - power * column
+        if free and not others:
+            return math.inf
         logs = [np.log(np.abs(setting.columns[i][used])) for i in view.inputs]
         found = exponents(logs, target, view.roots[used]).tolist()
         if not all(abs(p) <= _LARGEST_POWER for p in found):
@@ -993,6 +1100,10 @@ class EquationSearch:
             ]
             error = min(error, self._rate_product([*powers, *kept], inside, limit))
         return error
+
+    def _is_positive(self, codes: Ints, values: Floats, start: int, end: int) -> bool:
+        row = trees.forward(codes, values, self.setting.literals, start, end, self.room[0])
+        return bool((self.room[0][0][row] > 0).all())
 
     def _rate_product(
         self,

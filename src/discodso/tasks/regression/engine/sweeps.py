@@ -29,6 +29,7 @@ from discodso.tasks.regression.engine._trees import (
     N2,
     SIN,
     SQRT,
+    SUB,
 )
 from discodso.tasks.regression.engine._waves import best_wave
 from discodso.tasks.regression.engine.products import Part, power_of, times
@@ -36,7 +37,7 @@ from discodso.tasks.regression.engine.products import Part, power_of, times
 CYCLES, TO_A_CYCLE = 24, 2.5  # of a spectrum over the range of an input, and frequencies to a cycle
 _DECAYS = (0.0, 1.5, 5.0)  # exponents at which a wave has died away at the far end of the data
 _WINDOW, _FEWEST, _CYCLES_IN_WINDOW = 64, 200, 100  # rows that fast waves are first looked for in, of so many
-_ROWS, _RATES = 200, (0.5, 1.5, 4.0, 10.0)  # for exponentials; and exponents at the far end of the data
+_ROWS, _RATES = 64, (0.5, 1.5, 4.0, 10.0)  # for exponentials; and exponents at the far end of the data
 _HARMONICS = 6  # of a base frequency
 _BASES = (1.0, math.pi, 2 * math.pi, math.pi / 2)
 _PLANE_STEPS = 15  # of each of the two frequencies, on both sides of 0
@@ -83,6 +84,35 @@ def shifted(column: Floats, place: int, unary: Sequence[int]) -> Iterator[Part]:
                 yield [code, MUL, CONSTANT, x], [nan, nan, rate, nan]
 
 
+def peaks(column: Floats, place: int, shape: Floats) -> Iterator[Part]:
+    """A bell and 1 / (c + (x + d)^2) where shape[n] is farthest from its median, as wide as it is far out there."""
+    order = np.argsort(column, kind="stable")
+    window = min(max(len(order) // 50, 1), 9)
+    smooth = np.convolve(shape[order], np.ones(window) / window, mode="same")
+    smooth = np.abs(smooth - np.median(smooth))
+    top = int(smooth.argmax())
+    first, last = top, top
+    while first > 0 and smooth[first - 1] > 0.5 * smooth[top]:
+        first -= 1
+    while last < len(order) - 1 and smooth[last + 1] > 0.5 * smooth[top]:
+        last += 1
+    middle = float(column[order[top]])
+    width = float(column[order[min(last + 1, len(order) - 1)]] - column[order[max(first - 1, 0)]]) / 2.4
+    if not 0 < width < 1e100:
+        return
+    x, nan = COLUMN + place, math.nan
+    yield [EXP, MUL, CONSTANT, N2, ADD, CONSTANT, x], [nan, nan, -0.5 / width**2, nan, nan, -middle, nan]
+    yield [INV, ADD, CONSTANT, N2, ADD, CONSTANT, x], [nan, nan, width**2, nan, nan, -middle, nan]
+
+
+def halves(bell: Part) -> list[Part]:
+    """Two bells side by side in place of one."""
+    codes, values = bell
+    width = math.sqrt(-0.5 / values[2])
+    shifts = (values[5] + 0.8 * width, values[5] - 0.8 * width)
+    return [(codes, [*values[:2], 2 * values[2], *values[3:5], shift, *values[6:]]) for shift in shifts]
+
+
 def sizes(column: Floats, place: int, unary: Sequence[int]) -> Iterator[Part]:
     """Factors of one input as log|...|: shifted inputs, 0 between two rows, and waves of half and twice it."""
     x, nan = COLUMN + place, math.nan
@@ -93,22 +123,38 @@ def sizes(column: Floats, place: int, unary: Sequence[int]) -> Iterator[Part]:
         if code in (SIN, COS):
             for factor in (0.5, 2.0):
                 yield [LOG_SIZE, code, MUL, CONSTANT, x], [nan, nan, nan, factor, nan]
+    low, high = float(values[0]), float(values[-1])
+    for share in (0.03, 0.3, 3.0):  # powers of inputs that are shifted beyond the data
+        for shift in (share * (high - low) - low, -share * (high - low) - high):
+            yield [LOG_SIZE, ADD, CONSTANT, x], [nan, nan, shift, nan]
     for share in (0.1, 0.3, 0.5, 0.7, 0.9):
         at = min(int(share * (len(values) - 1)), len(values) - 2)
         middle = float(values[at] + values[at + 1]) / 2
         yield [LOG_SIZE, ADD, CONSTANT, x], [nan, nan, -middle, nan]
 
 
-def _arguments(columns: Floats, rows: Ints) -> Iterator[tuple[list[int], Floats]]:
-    """Inputs, products and quotients of two: their codes and values."""
-    inputs, own = len(columns), columns[:, rows]
+def _arguments(columns: Floats, rows: Ints) -> Iterator[tuple[Part, Floats]]:
+    """Inputs, products and quotients of two and three, and those with a difference: as written, and their values."""
+    own, x, nan = columns[:, rows], [COLUMN + i for i in range(len(columns))], math.nan
     with np.errstate(all="ignore"):
-        found = [([COLUMN + i], own[i]) for i in range(inputs)]
-        found += [([MUL, COLUMN + i, COLUMN + j], own[i] * own[j]) for i, j in combinations(range(inputs), 2)]
-        found += [([DIV, COLUMN + i, COLUMN + j], own[i] / own[j]) for i, j in permutations(range(inputs), 2)]
-    for codes, values in found:
+        found: list[tuple[Part, Floats]] = [(([x[i]], [nan]), own[i]) for i in range(len(x))]
+        for i, j in combinations(range(len(x)), 2):
+            found.append((([MUL, x[i], x[j]], [nan] * 3), own[i] * own[j]))
+        for i, j in permutations(range(len(x)), 2):
+            found.append((([DIV, x[i], x[j]], [nan] * 3), own[i] / own[j]))
+        for i, j in permutations(range(len(x)), 2):
+            middle = float(np.median(own[j]))
+            written = [MUL, x[i], ADD, CONSTANT, x[j]], [nan, nan, nan, -middle, nan]
+            found.append((written, own[i] * (own[j] - middle)))
+        for k, (i, j) in product(range(len(x)), combinations(range(len(x)), 2)):
+            if k not in (i, j):
+                found.append((([MUL, x[k], SUB, x[i], x[j]], [nan] * 5), own[k] * (own[i] - own[j])))
+                found.append((([DIV, SUB, x[i], x[j], x[k]], [nan] * 5), (own[i] - own[j]) / own[k]))
+                found.append((([DIV, MUL, x[i], x[j], x[k]], [nan] * 5), own[i] * own[j] / own[k]))
+                found.append((([DIV, x[k], MUL, x[i], x[j]], [nan] * 5), own[k] / (own[i] * own[j])))
+    for written, values in found:
         if np.isfinite(values).all() and 0 < float(np.ptp(values)) < 1e100:
-            yield codes, values
+            yield written, values
 
 
 def _some_rows(residual: Floats, roots: Floats, fixed: Floats) -> tuple[Ints, Floats, Floats]:
@@ -131,7 +177,7 @@ def _shares(table: Floats, rest: Floats, kept: Floats) -> Floats:
 
 
 def growths(columns: Floats, residual: Floats, roots: Floats, fixed: Floats) -> Iterator[Start]:
-    """Exponentials of an input, a product or a quotient of two, alone, times an input or divided by one."""
+    """Exponentials of inputs, products and quotients, alone, times an input or divided by one."""
     rows, rest, kept = _some_rows(residual, roots, fixed)
     whole = float(rest @ rest)
     factors: list[tuple[list[int], Floats]] = [([], np.ones(len(rows)))]
@@ -147,7 +193,7 @@ def growths(columns: Floats, residual: Floats, roots: Floats, fixed: Floats) -> 
             shares = _shares(sizes * grown, rest, kept) if whole > 0 else np.zeros(len(sizes))
             place = int(shares.argmax())
             if shares[place] > best[0]:
-                exponential: Part = [EXP, MUL, CONSTANT, *inner], [*[math.nan] * 2, rate, *[math.nan] * len(inner)]
+                exponential: Part = [EXP, MUL, CONSTANT, *inner[0]], [*[math.nan] * 2, rate, *inner[1]]
                 best = float(shares[place]), _with_factor(exponential, factors[place][0])
         spent = 2 * len(_RATES) * len(sizes) * len(rows) / len(residual)
         yield Start(best[0], math.ceil(spent), best[1])
@@ -163,24 +209,24 @@ def _with_factor(part: Part, factor: list[int]) -> Part:
 
 
 def saturations(columns: Floats, residual: Floats, roots: Floats, fixed: Floats) -> Iterator[Start]:
-    """Factors log|s + exp(c g)|, where g is an input, a product or a quotient of two."""
+    """Factors log|s + exp(c g)|, where g is an input, a product or a quotient."""
     rows, rest, kept = _some_rows(residual, roots, fixed)
     whole = float(rest @ rest)
     for inner, values in _arguments(columns, rows):
         best: tuple[float, Part | None] = (0.0, None)
         tried = 0
         for rate in (sign * rate / float(np.ptp(values)) for rate in _RATES for sign in (1.0, -1.0)):
-            levels = [math.exp(min(rate * float(at), 300.0)) for at in np.quantile(values, [0.1, 0.5, 0.9])]
-            if values.min() > 0 or values.max() < 0:
-                levels.append(-1.0)  # exp(0) is outside of the data
+            levels = [math.exp(min(rate * float(at), 300.0)) for at in np.quantile(values, [0.2, 0.7])]
+            if values.min() > 0 or values.max() < 0 or CONSTANT in inner[0]:
+                levels.append(-1.0)  # exp(0) is outside of the data, or a shift moves
             with np.errstate(all="ignore"):
                 table = np.log(np.abs(np.array(levels)[:, None] + np.exp(rate * values))) * roots[rows]
             shares = _shares(table, rest, kept) if whole > 0 else np.zeros(len(table))
             tried += len(table)
             place = int(shares.argmax())
             if shares[place] > best[0]:
-                codes = [LOG_SIZE, ADD, CONSTANT, EXP, MUL, CONSTANT, *inner]
-                numbers = [math.nan] * 2 + [levels[place]] + [math.nan] * 2 + [rate] + [math.nan] * len(inner)
+                codes = [LOG_SIZE, ADD, CONSTANT, EXP, MUL, CONSTANT, *inner[0]]
+                numbers = [math.nan] * 2 + [levels[place]] + [math.nan] * 2 + [rate] + inner[1]
                 best = float(shares[place]), (codes, numbers)
         yield Start(best[0], math.ceil(tried * len(rows) / len(residual)), best[1])
 
