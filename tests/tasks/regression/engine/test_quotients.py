@@ -68,3 +68,19 @@ def test_squares_of_differences_are_taken_out():
     terms = {(0, 0): 2.0, (0, 1): -4.0, (1, 1): 2.0, (2, 2): 1.0, (1, 2): 1.0}
     assert quotients.squares(terms) == [(2.0, 0, 1, -1.0)]
     assert terms == {(2, 2): 1.0, (1, 2): 1.0}
+
+
+def test_powers_of_shifted_inputs_are_taken_out_of_a_sum():
+    # (x - 3)^4 + (y - 3)^2 + 2, and x y
+    terms = {(0,) * 4: 1.0, (0,) * 3: -12.0, (0, 0): 54.0, (0,): -108.0}
+    terms |= {(1, 1): 1.0, (1,): -6.0, (): 81.0 + 9.0 + 2.0, (0, 1): 0.5}
+    found = quotients.shifted_powers(terms)
+    assert found == [(1.0, 0, -3.0, 4), (1.0, 1, -3.0, 2)]
+    assert terms == pytest.approx({(0, 1): 0.5, (): 2.0})
+
+
+def test_no_power_is_shifted_where_that_leaves_as_many():
+    terms = {(0, 0): 1.0, (0,): 2.0, (0, 0, 0): 5.0, (1, 1): 3.0}
+    before = dict(terms)
+    assert quotients.shifted_powers(terms) == []
+    assert terms == before

@@ -87,3 +87,47 @@ def test_shifted_functions_are_defined_where_the_data_are():
     for part in parts:
         assert np.isfinite(values(part)).all()
         assert trees.CONSTANT in part[0]
+
+
+X = RNG.uniform(0.5, 3, (3, COUNT))
+P, Q, R = X
+OFFSET = ROOTS[None]
+
+
+@pytest.mark.parametrize("y", [2 + P * np.exp(-0.7 * Q * R), np.exp(Q / R) / P, 3 - np.exp(P * (Q - 1.4))])
+def test_an_exponential_of_several_inputs_explains_most(y):
+    found = best(sweeps.growths(X, residual(y), ROOTS, OFFSET))
+    assert found.share > 0.8
+    assert explained(found.part, y, X) > 0.8
+
+
+@pytest.mark.parametrize(
+    "y", [P / (1 + 9 * np.exp(-Q * R)), P**3 / (np.exp(2 * Q / R) - 1), 1 / (np.exp((P - Q) / R) + 1)]
+)
+def test_a_factor_with_an_exponential_and_a_constant_explains_most(y):
+    logs = np.concatenate((OFFSET, np.log(X) * ROOTS))
+    basis = np.linalg.qr(logs.T)[0].T
+    rest = np.log(y) * ROOTS
+    rest = rest - (basis @ rest) @ basis
+    found = best(sweeps.saturations(X, rest, ROOTS, basis))
+    assert found.share > 0.7
+    assert sum(start.calls for start in sweeps.saturations(X, rest, ROOTS, basis)) < 500
+
+
+def test_a_sum_of_harmonics_with_an_envelope_is_explained_to_the_last_digit():
+    t = np.linspace(0, 10, COUNT)[None]
+    y = t[0] ** 3 * np.exp(-t[0]) * (np.sin(t[0]) - 0.3 * np.cos(5 * t[0]))
+    found = max(sweeps.harmonics(t, residual(y), ROOTS, OFFSET, True), key=lambda own: own.share)
+    assert found.share == pytest.approx(1, abs=1e-12)
+    assert (found.power, found.decays, found.base) == (3, True, 1.0)
+    assert np.allclose(values(found.wave(10), t), np.cos(5 * t[0]))
+
+
+def test_a_bell_begins_where_most_is_left():
+    x = np.linspace(0, 10, COUNT)
+    y = 0.2 * np.sin(x) - 3 * np.exp(-0.5 * ((x - 7) / 0.4) ** 2)
+    bell, _ = sweeps.peaks(x, 0, y)
+    assert -bell[1][5] == pytest.approx(7, abs=0.1)
+    assert bell[1][2] == pytest.approx(-0.5 / 0.4**2, rel=0.5)
+    shifts = sorted(-codes[1][5] for codes in sweeps.halves(bell))
+    assert shifts[0] < 7 < shifts[1]

@@ -116,10 +116,10 @@ def squares(terms: dict[tuple[int, ...], float]) -> list[tuple[float, int, int, 
 
 
 def shifted_powers(terms: dict[tuple[int, ...], float]) -> list[tuple[float, int, float, int]]:
-    """Powers of a shifted input, c (x_i + s)^k as (c, i, s, k), taken out of the terms, which stay as many or fewer.
+    """Powers of a shifted input, c (x_i + s)^k as (c, i, s, k), taken out of the terms.
 
-    For each input its own powers are written around the place where the second highest vanishes, if there fewer are
-    left. What is left of the first power stays one of x_i.
+    The powers of an input alone are written around the place where the second highest vanishes, if two
+    fewer are left there, of a square one. What is left of the first power stays one of x_i.
     """
     found = []
     for i in sorted({own[0] for own in terms if own}):
@@ -133,8 +133,8 @@ def shifted_powers(terms: dict[tuple[int, ...], float]) -> list[tuple[float, int
             parts = [old[m] * comb(m, k) * at ** (m - k) for m in range(k, degree + 1)]
             whole = sum(parts)
             new[k] = whole if abs(whole) > _VANISHES * sum(map(abs, parts)) else 0.0
-        if np.count_nonzero(new[1:]) >= np.count_nonzero(old[1:]):
-            continue
+        if np.count_nonzero(new[1:]) > np.count_nonzero(old[1:]) - min(degree - 1, 2):
+            continue  # every cubic has a place where its square vanishes
         for k in range(1, degree + 1):
             terms.pop((i,) * k, None)
         if new[1]:

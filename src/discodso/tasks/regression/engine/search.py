@@ -77,7 +77,11 @@ _SWEEP, _PLANES, _BEST_WAVES = (
     8,
 )  # of the budget for spectra in order; and how many waves are fitted
 _GROWTH, _BEST_GROWTHS = 0.02, 6  # of the budget for exponentials; and how many of a view are fitted
-_PERIODIC, _BEST_PERIODIC, _MOST_PERIODIC = 0.9, 3, 6  # share that is explained; how many sums, of so many waves
+_PERIODIC, _BEST_PERIODIC, _MOST_PERIODIC = (
+    0.9,
+    3,
+    6,
+)  # share that is explained; how many sums, of so many waves
 _PARTS = 30  # of the pool, in which waves run and by which they are multiplied
 _DICTIONARIES = 0.01  # of the budget, for each dictionary in each view
 _HALVES = 0.01  # from a half: a power that is none
@@ -526,7 +530,9 @@ class EquationSearch:
         operators = self.setting.operators
         parts = [plain([N2, ADD if sign > 0 else SUB, COLUMN + i, COLUMN + j]) for _, i, j, sign in pairs]
         for _, i, shift, power in powers:
-            parts.append(power_of(([ADD, CONSTANT, COLUMN + i], [math.nan, shift, math.nan]), power, operators))
+            parts.append(
+                power_of(([ADD, CONSTANT, COLUMN + i], [math.nan, shift, math.nan]), power, operators)
+            )
         parts += [plain(self._monomial(own)) for own in left]
         sizes = [*(factor for factor, *_ in pairs), *(factor for factor, *_ in powers), *left.values()]
         factors = quotients.ratios(np.array(sizes)).tolist()
@@ -550,7 +556,7 @@ class EquationSearch:
             unary = self.unary.tolist()
             parts = [list(list_of(setting.columns[i], i, unary)) for i in range(inputs)]
             if not view.products and {EXP, N2, INV} <= set(unary):
-                shape = np.where(view.roots > 0, view.rest / np.where(view.roots > 0, view.roots, 1.0), 0.0)
+                shape = _without_weights(view.rest, view.roots)
                 for i in range(inputs):
                     parts[i] = [*sweeps.peaks(setting.columns[i], i, shape), *parts[i]]
             best, best_part = math.inf, None
@@ -588,25 +594,27 @@ class EquationSearch:
     ) -> tuple[float, list[float]]:
         """Rate a term beside others; gives the error, and the values of the term as they were fitted."""
         lead = [token for own in terms for token in (ADD, *own)]
-        draft, length = self._draft(), len(lead) + len(part[0])
-        if length > len(draft[0]):
+        draft = self._filled([*lead, *part[0]], [*[math.nan] * len(lead), *part[1]])
+        if draft is None:
             return math.inf, part[1]
-        draft[0][:length], draft[1][len(lead) : length], draft[2][0] = [*lead, *part[0]], part[1], length
-        return self._rate(draft, limit, 30, view), draft[1][len(lead) : length].tolist()
+        error = self._rate(draft, limit, 30, view)
+        return error, draft[1][len(lead) : draft[2][0]].tolist()
 
     def _propose(
-        self, codes: list[int], values: list[float], limit: int, most_calls: int, view: View | None = None,
+        self,
+        codes: list[int],
+        values: list[float],
+        limit: int,
+        most_calls: int,
+        view: View | None = None,
         again: bool = True,
     ) -> float:
         """Rate an expression for a view, that of y itself if none is given; infinite if it is too long."""
-        draft = self._draft()
-        if len(codes) > len(draft[0]):
-            return math.inf
-        draft[0][: len(codes)], draft[1][: len(codes)], draft[2][0] = codes, values, len(codes)
-        return self._rate(draft, limit, most_calls, view, again)
+        draft = self._filled(codes, values)
+        return math.inf if draft is None else self._rate(draft, limit, most_calls, view, again)
 
     def _stack(self, limit: int) -> None:
-        """Offer bells over an input, one more at a time where most is left, on a line, on a decay and on nothing."""
+        """Offer bells over an input, one more at a time where most is left, on a line, a decay and nothing."""
         setting, view = self.setting, self.views[0]
         needed = {ADD, MUL, EXP, N2} <= set(setting.operators)
         if setting.units is not None or not needed or setting.most_constants < 4 or view.best < EXACT:
@@ -628,7 +636,7 @@ class EquationSearch:
                         residual = self._residual(view, np.array(codes, np.int64), np.array(values))
                     if not np.isfinite(residual).all():
                         break
-                    shape = np.where(view.roots > 0, residual / np.where(view.roots > 0, view.roots, 1.0), 0.0)
+                    shape = _without_weights(residual, view.roots)
                     more = next(sweeps.peaks(column, i, shape), None)
                     if more is None:
                         break
@@ -640,11 +648,8 @@ class EquationSearch:
 
     def _fitted(self, parts: list[Part], limit: int) -> list[Part] | None:
         """Rate a sum; gives its parts with their constants as fitted, None if it cannot be rated."""
-        draft, (codes, values) = self._draft(), added(parts)
-        if len(codes) > len(draft[0]):
-            return None
-        draft[0][: len(codes)], draft[1][: len(codes)], draft[2][0] = codes, values, len(codes)
-        if not self._rate(draft, limit, 50) < math.inf:
+        draft = self._filled(*added(parts))
+        if draft is None or not self._rate(draft, limit, 50) < math.inf:
             return None
         at, found = 0, list[Part]()
         for place, (own, _) in enumerate(parts):
@@ -656,7 +661,11 @@ class EquationSearch:
     def _grow(self, limit: int) -> None:
         """Offer exponentials of two inputs: as terms, and in views of products beside a constant."""
         setting = self.setting
-        if setting.units is not None or setting.most_constants < 2 or not {ADD, MUL, DIV, EXP} <= set(setting.operators):
+        if (
+            setting.units is not None
+            or setting.most_constants < 2
+            or not {ADD, MUL, DIV, EXP} <= set(setting.operators)
+        ):
             return
         views = [view for view in self.views if view.code in ((), (INV,)) and view.name != "relative"]
         views.sort(key=lambda view: not view.products)
@@ -700,7 +709,7 @@ class EquationSearch:
                 found.append(one)
         for one in sorted(found, key=lambda own: -own.share)[:_BEST_PERIODIC]:
             with one_blas_thread():
-                steps = [left for left in dictionaries.eliminated(one.table, rest)]
+                steps = list(dictionaries.eliminated(one.table, rest))
             for left in steps:
                 self.counts[0] += 1
                 view.calls += 1
@@ -891,7 +900,11 @@ class EquationSearch:
     def _one_kept(self, view: View) -> int:
         """Where the best of a price stands; -1 for nothing."""
         filled = np.flatnonzero(view.archive[6])
-        return int(filled[below(self.random, len(filled))]) * SLOTS if len(filled) and below(self.random, 3) else -1
+        return (
+            int(filled[below(self.random, len(filled))]) * SLOTS
+            if len(filled) and below(self.random, 3)
+            else -1
+        )
 
     def _left_by(self, view: View, place: int) -> tuple[Ints, Floats, Floats]:
         """Codes and values of what is kept at a place, nothing for -1, and the residual that it leaves."""
@@ -967,7 +980,9 @@ class EquationSearch:
                     continue
                 view.told[price] = float(errors[place])
                 if view is self.views[0]:
-                    better.append((codes[place, : lengths[place]].tolist(), values[place, : lengths[place]].tolist()))
+                    better.append(
+                        (codes[place, : lengths[place]].tolist(), values[place, : lengths[place]].tolist())
+                    )
                 if view is self.views[0] and CONSTANT not in codes[place, : lengths[place]]:
                     continue
                 error = self._offer(
@@ -1017,8 +1032,21 @@ class EquationSearch:
         longest = self.setting.longest
         return np.zeros(longest, np.int64), np.zeros(longest), np.zeros(1, np.int64)
 
+    def _filled(self, codes: list[int], values: list[float]) -> variation.Draft | None:
+        """A draft of an expression; None if it is too long."""
+        draft, length = self._draft(), len(codes)
+        if length > len(draft[0]):
+            return None
+        draft[0][:length], draft[1][:length], draft[2][0] = codes, values, length
+        return draft
+
     def _rate(
-        self, draft: variation.Draft, limit: int, most_calls: int, view: View | None = None, again: bool = True
+        self,
+        draft: variation.Draft,
+        limit: int,
+        most_calls: int,
+        view: View | None = None,
+        again: bool = True,
     ) -> float:
         """Rate an expression for a view, that of y itself if none is given; returns its error.
 
@@ -1070,7 +1098,11 @@ class EquationSearch:
             part = codes[start:end].tolist(), values[start:end].tolist()
             if codes[start] != LOG_SIZE:
                 inside.append((*part, power))
-            elif free and abs(power - rounded(power)) > _HALVES and self._is_positive(codes, values, start + 1, end):
+            elif (
+                free
+                and abs(power - rounded(power)) > _HALVES
+                and self._is_positive(codes, values, start + 1, end)
+            ):
                 inside.append(([LOG, *part[0][1:]], part[1], power))
                 others += 1
             else:
@@ -1194,6 +1226,11 @@ class EquationSearch:
         self.pool_full, self.solved_at = bool(run.data["full"]), run.data["solved_at"]
         for view in self.views:
             view.restore(state.part(view.name))
+
+
+def _without_weights(residual: Floats, roots: Floats) -> Floats:
+    """A residual by rows as they are, 0 for those that do not count."""
+    return np.where(roots > 0, residual / np.where(roots > 0, roots, 1.0), 0.0)
 
 
 def is_over(calls: int, solved_at: int) -> bool:

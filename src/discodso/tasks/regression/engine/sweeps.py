@@ -85,7 +85,7 @@ def shifted(column: Floats, place: int, unary: Sequence[int]) -> Iterator[Part]:
 
 
 def peaks(column: Floats, place: int, shape: Floats) -> Iterator[Part]:
-    """A bell and 1 / (c + (x + d)^2) where shape[n] is farthest from its median, as wide as it is far out there."""
+    """A bell and 1 / (c + (x + d)^2) where shape[n] is farthest from its median, and as wide."""
     order = np.argsort(column, kind="stable")
     window = min(max(len(order) // 50, 1), 9)
     smooth = np.convolve(shape[order], np.ones(window) / window, mode="same")
@@ -134,7 +134,7 @@ def sizes(column: Floats, place: int, unary: Sequence[int]) -> Iterator[Part]:
 
 
 def _arguments(columns: Floats, rows: Ints) -> Iterator[tuple[Part, Floats]]:
-    """Inputs, products and quotients of two and three, and those with a difference: as written, and their values."""
+    """Inputs, products and quotients of two and three, some with a difference: as written, and their values."""
     own, x, nan = columns[:, rows], [COLUMN + i for i in range(len(columns))], math.nan
     with np.errstate(all="ignore"):
         found: list[tuple[Part, Floats]] = [(([x[i]], [nan]), own[i]) for i in range(len(x))]
@@ -272,18 +272,25 @@ class Harmonics:
         return [code, *inner[0]], [math.nan, *inner[1]]
 
 
-def harmonics(columns: Floats, residual: Floats, roots: Floats, fixed: Floats, decays: bool) -> Iterator[Harmonics]:
-    """Sums of waves with one envelope, of natural frequencies: all at once, as few as may be are for the caller."""
+def harmonics(
+    columns: Floats, residual: Floats, roots: Floats, fixed: Floats, decays: bool
+) -> Iterator[Harmonics]:
+    """Sums of waves with one envelope, of natural frequencies; the caller leaves out what is not missed."""
     count, whole = len(residual), float(residual @ residual)
     multiples = np.arange(1, _HARMONICS + 1)[:, None]
     for place, column in enumerate(columns):
         spread = float(np.ptp(column))
         for decay, power, base in product((False, True)[: 1 + decays], range(4), _BASES):
             # Half a cycle at least, and two rows to a cycle of the fastest.
-            if not math.pi <= base * spread <= math.pi * count / _HARMONICS or (decay and np.abs(column).max() > 100):
+            if not math.pi <= base * spread <= math.pi * count / _HARMONICS or (
+                decay and np.abs(column).max() > 100
+            ):
                 continue
             envelope = column**power * (np.exp(-column) if decay else 1.0) * roots
-            own = np.concatenate((np.sin(multiples * base * column), np.cos(multiples * base * column))) * envelope
+            own = (
+                np.concatenate((np.sin(multiples * base * column), np.cos(multiples * base * column)))
+                * envelope
+            )
             for other in (-1, *(j for j in range(len(columns)) if j != place)):
                 table = own if other < 0 else np.concatenate((own, own * columns[other]))
                 if 4 * len(table) > count:
