@@ -17,6 +17,7 @@ from discodso.base.errors import DeclarationError
 from discodso.tasks.regression.sheets import open_sheet
 
 _UNNAMED = re.compile(r"Unnamed: \d+")  # as pandas calls it
+_SMALLEST_TARGET = 1e-140
 Rows = tuple[Floats, Floats, Floats]  # X[n, d], y[n], and weights[n]
 
 
@@ -33,7 +34,10 @@ class GivenData:
     def __post_init__(self) -> None:
         with np.errstate(over="ignore"):
             finite = bool(np.isfinite(self.y @ self.y))
-        require("y", f"up to {np.abs(self.y).max():.3g}", finite, "numbers whose squares are finite")
+        largest = float(np.abs(self.y).max())
+        require("y", f"up to {largest:.3g}", finite, "numbers whose squares are finite")
+        seen = largest == 0 or largest > _SMALLEST_TARGET
+        require("y", f"up to {largest:.3g}", seen, "numbers whose squares are not lost: multiply by a power of ten")
 
 
 def read_table(path: str | Path, target: str, ignore: tuple[str, ...] = ()) -> GivenData:

@@ -42,6 +42,7 @@ _SHARE_DEFINED = 0.5  # of these rows, at least, for a candidate that may be the
 _COMPARED = 200  # candidates, those with the smallest errors, and the best of every length
 # Models cannot be told apart if their mean rewards are this close, and one error at most so many times the other.
 _EQUAL_REWARD, _EQUAL_ERROR = 1e-2, 1.1
+_BITS = 2.3  # of a token, as a natural logarithm: shorter ones may have so much more error by chance
 # The error of the chosen one is at most so many times the smallest, and so much of the variance more.
 _TIMES, _MORE = 2.0, 0.01
 
@@ -68,7 +69,10 @@ def choose_by_expected_reward(
     expected = expected_rewards(predictions, errors, np.array([p.complexity for p in pool]), price)
     expected = np.where(errors <= _TIMES * errors.min() + _MORE, expected, -np.inf)
     best = int(expected.argmax())
-    close = (expected >= expected[best] - _EQUAL_REWARD) & (errors <= _EQUAL_ERROR * errors[best] + 1e-15)
+    # What a token more must gain in the error: rows count as they do in a description length.
+    more = pool[best].complexity - np.array([p.complexity for p in pool])
+    times = np.maximum(_EQUAL_ERROR, np.exp(2 * _BITS * more / len(y)))
+    close = (expected >= expected[best] - _EQUAL_REWARD) & (errors <= times * errors[best] + 1e-15)
     return min((pool[i] for i in np.flatnonzero(close)), key=lambda p: (p.complexity, p.expected_error))
 
 

@@ -589,10 +589,11 @@ class _Algebra:
         return self.product(Number(abs(term.number.value), term.number.free), outside)
 
     def _cos(self, total: TermSum) -> TermSum:
-        return base_sum(Call(OPERATORS["cos"], (_upright(total),)))
+        return base_sum(Call(OPERATORS["cos"], (_upright(_in_phase(total, 0.0)),)))
 
     def _odd(self, name: str, total: TermSum) -> TermSum:
         """f(-x) as -f(x)."""
+        total = _in_phase(total, math.pi) if name == "sin" else total
         negative = all(term.number.value < 0 for term in total.terms)
         inner = base_sum(Call(OPERATORS[name], (scaled_sum(total, MINUS_ONE) if negative else total,)))
         return scaled_sum(inner, MINUS_ONE) if negative else inner
@@ -606,6 +607,19 @@ def _upright(total: TermSum) -> TermSum:
     """The sum or its negative, whichever has fewer minus signs."""
     signs = [math.copysign(1.0, term.number.value) for term in total.terms]
     return scaled_sum(total, MINUS_ONE) if (sum(signs), signs[0]) < (0, 0) else total
+
+
+def _in_phase(total: TermSum, turned: float) -> TermSum:
+    """What stands in a wave, with a fitted phase between -pi and pi, and a - f as f + turned - a."""
+    *others, last = total.terms
+    if last.factors or not last.number.free or not others:
+        return total
+    phase, negative = last.number.value, all(term.number.value < 0 for term in others)
+    if negative:
+        phase = turned - phase
+        others = [term.with_number(term.number.times(MINUS_ONE)) for term in others]
+    phase = math.remainder(phase, 2 * math.pi) if abs(phase) > math.pi else phase
+    return TermSum((*others, *([Term(Number(phase, True), ())] if phase else [])))
 
 
 def _exponent_number(power: Exponent) -> Number:

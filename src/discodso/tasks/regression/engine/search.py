@@ -953,7 +953,7 @@ class EquationSearch:
         for price in np.flatnonzero(counts).tolist():
             if errors[price * SLOTS] < min(front, default=math.inf):
                 front.add(float(errors[price * SLOTS]))
-        own = [len(front.intersection(view.written.values())) / len(front) for view in self.views[1:]]
+        own = [len(front & set(view.written.values())) / max(len(front), 1) for view in self.views[1:]]
         shares = [(1.0 - _PLAIN) / len(own) + _EARNED * part for part in own]
         ahead = [place for place, view in enumerate(self.views[1:]) if view.best < self.views[0].best]
         for place in sorted(ahead, key=lambda place: self.views[1 + place].best)[:_LEADING]:

@@ -138,6 +138,7 @@ def _arguments(columns: Floats, rows: Ints) -> Iterator[tuple[Part, Floats]]:
     own, x, nan = columns[:, rows], [COLUMN + i for i in range(len(columns))], math.nan
     with np.errstate(all="ignore"):
         found: list[tuple[Part, Floats]] = [(([x[i]], [nan]), own[i]) for i in range(len(x))]
+        found += [(([INV, x[i]], [nan, nan]), 1.0 / own[i]) for i in range(len(x))]
         for i, j in combinations(range(len(x)), 2):
             found.append((([MUL, x[i], x[j]], [nan] * 3), own[i] * own[j]))
         for i, j in permutations(range(len(x)), 2):
