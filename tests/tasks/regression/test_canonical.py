@@ -46,6 +46,11 @@ def test_many_expressions_get_much_shorter():
 @pytest.mark.parametrize(
     ("given", "want"),
     [
+        # waves
+        ("sin(-5 * x)", "-sin(5 * x)"),
+        ("sin(15 - 0.5 * x)", "sin(0.5 * x + 0.707963)"),
+        ("cos(2 - x)", "cos(x - 2)"),
+        ("cos(x + 7)", "cos(x + 0.716815)"),
         # like terms and factors
         ("x - x", "0"),
         ("x + x + y - x", "x + y"),

@@ -96,6 +96,18 @@ def test_the_exact_one_is_chosen_and_of_equals_the_shorter():
     assert choose_by_expected_reward([longer, near, exact], *seen) is exact
 
 
+@pytest.mark.parametrize(("rows", "size", "wanted"), [(30, 0.01, 0), (1000, 0.02, 1)])
+def test_waves_that_bring_little_need_many_rows(rows, size, wanted):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (rows, 1))
+    y = 2 * X[:, 0] + size * np.sin(66 * X[:, 0]) + 0.008 * rng.standard_normal(rows)
+    seen = X, y, np.full(rows, 1 / rows)
+    line, wave = "2.0 * x", f"2.0 * x + {size} * sin(66.0 * x)"
+    found = [rated(text, seen) for text in (line, wave, f"{wave} + 1e-5", f"{wave} + 1e-5 * x^2")]
+    assert 1.5 * found[1].loss < found[0].loss
+    assert choose_by_expected_reward(found, *seen) is found[wanted]
+
+
 def test_expected_rewards_by_hand():
     predictions = np.array([[0.0, 1.0, 2.0], [0.0, 1.0, np.nan], [0.0, 1.0, 2.0]])
     got = expected_rewards(predictions, np.zeros(3), np.zeros(3))

@@ -217,6 +217,9 @@ class _Arranger:
         """The same with its number, or its sign, in one of the brackets, roots or odd functions."""
         for place, (base, power) in enumerate(term.factors):
             if isinstance(base, Call) and base.operator.name in ODD and base.operator.is_built_in:
+                # -sin(5 x) takes a token more than sin(-5 x), but reads better.
+                if self._brackets and all(own.number.value > 0 for own in base.operands[0].terms):
+                    continue
                 if term.number.value < 0 and is_integer(power) and int(power) % 2:
                     turned = Call(base.operator, (self.sum(scaled_sum(base.operands[0], MINUS_ONE)),))
                     factors = (*term.factors[:place], (turned, power), *term.factors[place + 1 :])
