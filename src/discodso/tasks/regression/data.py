@@ -37,7 +37,12 @@ class GivenData:
         largest = float(np.abs(self.y).max())
         require("y", f"up to {largest:.3g}", finite, "numbers whose squares are finite")
         seen = largest == 0 or largest > _SMALLEST_TARGET
-        require("y", f"up to {largest:.3g}", seen, "numbers whose squares are not lost: multiply by a power of ten")
+        require(
+            "y",
+            f"up to {largest:.3g}",
+            seen,
+            "numbers whose squares are not lost: multiply by a power of ten",
+        )
 
 
 def read_table(path: str | Path, target: str, ignore: tuple[str, ...] = ()) -> GivenData:

@@ -756,7 +756,7 @@ class EquationSearch:
         decays = EXP in setting.operators
         found: list[tuple[float, Part, bool]] = []
 
-        def look(waves: Iterator[sweeps.Start], most: float, beside: bool) -> None:
+        def look(waves: Iterator[sweeps.StartTerm], most: float, beside: bool) -> None:
             last = min(int(self.counts[0]) + int(most * setting.budget), limit - 100)
             while int(self.counts[0]) < last and (wave := next(waves, None)) is not None:
                 self.counts[0] += wave.calls

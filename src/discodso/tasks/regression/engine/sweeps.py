@@ -44,7 +44,7 @@ _PLANE_STEPS = 15  # of each of the two frequencies, on both sides of 0
 
 
 @dataclass(frozen=True)
-class Start:
+class StartTerm:
     """A term to begin a fit from.
 
     Attributes:
@@ -177,7 +177,7 @@ def _shares(table: Floats, rest: Floats, kept: Floats) -> Floats:
     return np.where(np.isfinite(gains) & (sizes > 1e-12 * before), gains, 0.0)
 
 
-def growths(columns: Floats, residual: Floats, roots: Floats, fixed: Floats) -> Iterator[Start]:
+def growths(columns: Floats, residual: Floats, roots: Floats, fixed: Floats) -> Iterator[StartTerm]:
     """Exponentials of inputs, products and quotients, alone, times an input or divided by one."""
     rows, rest, kept = _some_rows(residual, roots, fixed)
     whole = float(rest @ rest)
@@ -197,7 +197,7 @@ def growths(columns: Floats, residual: Floats, roots: Floats, fixed: Floats) -> 
                 exponential: Part = [EXP, MUL, CONSTANT, *inner[0]], [*[math.nan] * 2, rate, *inner[1]]
                 best = float(shares[place]), _with_factor(exponential, factors[place][0])
         spent = 2 * len(_RATES) * len(sizes) * len(rows) / len(residual)
-        yield Start(best[0], math.ceil(spent), best[1])
+        yield StartTerm(best[0], math.ceil(spent), best[1])
 
 
 def _with_factor(part: Part, factor: list[int]) -> Part:
@@ -209,7 +209,7 @@ def _with_factor(part: Part, factor: list[int]) -> Part:
     return [DIV, *part[0], column], [math.nan, *part[1], math.nan]
 
 
-def saturations(columns: Floats, residual: Floats, roots: Floats, fixed: Floats) -> Iterator[Start]:
+def saturations(columns: Floats, residual: Floats, roots: Floats, fixed: Floats) -> Iterator[StartTerm]:
     """Factors log|s + exp(c g)|, where g is an input, a product or a quotient."""
     rows, rest, kept = _some_rows(residual, roots, fixed)
     whole = float(rest @ rest)
@@ -229,7 +229,7 @@ def saturations(columns: Floats, residual: Floats, roots: Floats, fixed: Floats)
                 codes = [LOG_SIZE, ADD, CONSTANT, EXP, MUL, CONSTANT, *inner[0]]
                 numbers = [math.nan] * 2 + [levels[place]] + [math.nan] * 2 + [rate] + inner[1]
                 best = float(shares[place]), (codes, numbers)
-        yield Start(best[0], math.ceil(tried * len(rows) / len(residual)), best[1])
+        yield StartTerm(best[0], math.ceil(tried * len(rows) / len(residual)), best[1])
 
 
 @dataclass(frozen=True)
@@ -302,7 +302,7 @@ def harmonics(
                 yield Harmonics(share, 1, place, other, power, decay, base, table)
 
 
-def single_waves(columns: Floats, residual: Floats, roots: Floats, decays: bool) -> Iterator[Start]:
+def single_waves(columns: Floats, residual: Floats, roots: Floats, decays: bool) -> Iterator[StartTerm]:
     """Waves of one input: alone and times an input, first as they are and then dying away, if `decays`."""
     inputs, count = columns.shape
     tried = min(int(CYCLES * TO_A_CYCLE), count // 2)
@@ -321,7 +321,7 @@ def single_waves(columns: Floats, residual: Floats, roots: Floats, decays: bool)
         yield _wave(residual, roots, size, columns[i], zeros, step, step, tried, lead, [COLUMN + i])
 
 
-def fast_waves(columns: Floats, residual: Floats, roots: Floats) -> Iterator[Start]:
+def fast_waves(columns: Floats, residual: Floats, roots: Floats) -> Iterator[StartTerm]:
     """Waves of an input, its square and its cube with hundreds of cycles or more.
 
     A frequency is found in the rows that lie closest together; from there more and more rows make it exact.
@@ -368,15 +368,15 @@ def fast_waves(columns: Floats, residual: Floats, roots: Floats) -> Iterator[Sta
             frequency = found.part[1][found.part[0].index(CONSTANT, 3) if found.part[0][1] == ADD else 2]
             before = span
             if size == count:
-                yield Start(found.share, math.ceil(spent), found.part)
+                yield StartTerm(found.share, math.ceil(spent), found.part)
                 spent = 0.0
                 break
             size *= 2
         if spent:
-            yield Start(0.0, math.ceil(spent), None)
+            yield StartTerm(0.0, math.ceil(spent), None)
 
 
-def plane_waves(columns: Floats, residual: Floats, roots: Floats) -> Iterator[Start]:
+def plane_waves(columns: Floats, residual: Floats, roots: Floats) -> Iterator[StartTerm]:
     """Waves of two inputs, sin(a x + b y + c), and then sin(x y + a x + b y + c)."""
     zeros = np.zeros(len(residual))
     steps = [2 * math.pi / (TO_A_CYCLE * (float(np.ptp(column)) or math.inf)) for column in columns]
@@ -413,15 +413,15 @@ def _wave(
     factors: Sequence[Part],
     inner: list[int],
     added: Sequence[Part] = (),
-) -> Start:
+) -> StartTerm:
     if not (np.isfinite(size).all() and np.isfinite(base).all() and 0 < step < math.inf):
-        return Start(0.0, 0, None)
+        return StartTerm(0.0, 0, None)
     frequency, phase, gain = best_wave(residual, roots, size, argument, base, first, step, tried)
     whole = float(residual @ residual)
     if not gain > 0 or not whole > 0:
-        return Start(0.0, tried, None)
+        return StartTerm(0.0, tried, None)
     wave = written_wave(inner, frequency, phase, added)
-    return Start(min(gain / whole, 1.0), tried, times([*factors, wave]))
+    return StartTerm(min(gain / whole, 1.0), tried, times([*factors, wave]))
 
 
 def written_wave(inner: list[int], frequency: float, phase: float, added: Sequence[Part] = ()) -> Part:
