@@ -31,7 +31,7 @@ from discodso import (
     resume,
     search,
 )
-from discodso.disco.scripts import unchanged
+from discodso.disco.scripts import Scripts, script_of
 from discodso.disco.settings import (
     ArchiveSettings,
     LearnerSettings,
@@ -433,7 +433,9 @@ class Counted:
         if self.form == "designs":
             return designs
         batch = self.space.encode(designs)
-        return batch if self.form == "batch" else unchanged(self.space, batch)
+        if self.form == "batch":
+            return batch
+        return Scripts.of(self.space, [script_of(batch, row) for row in range(len(batch))])
 
     def learn(self, told, archive):
         self.told += zip(told.designs, told.rewards.tolist(), strict=True)

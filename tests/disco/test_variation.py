@@ -25,7 +25,7 @@ from discodso.disco.proposers.variation import (
     vary_values,
 )
 from discodso.disco.sampling import sample
-from discodso.disco.scripts import FRESH, Scripts, script_of, spans, unchanged
+from discodso.disco.scripts import FRESH, Scripts, script_of, spans
 from discodso.disco.settings import ArchiveSettings, NetworkSettings, VariationSettings
 from discodso.space.replay import replay
 
@@ -58,7 +58,8 @@ def drawn(space, count, seed=0):
 def test_a_plain_script_gives_its_design(name):
     space = SPACES[name]
     designs = drawn(space, 200, 1)
-    assert list(realised(space, unchanged(space, designs))) == list(designs)
+    as_they_are = Scripts.of(space, [script_of(designs, row) for row in range(len(designs))])
+    assert list(realised(space, as_they_are)) == list(designs)
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -168,7 +169,8 @@ def test_scripts_of_different_lengths_are_joined_and_empty_ones_leave_all_to_the
     space = SPACES["fixed sequence"]
     whole = drawn(space, 3)
     begun = Scripts.of(space, [[(space.library.id("a"), 0.25, 0.0)]] * 3)
-    joined = Scripts.joined(space, [begun, unchanged(space, whole)], 200)
+    as_they_are = Scripts.of(space, [script_of(whole, row) for row in range(len(whole))])
+    joined = Scripts.joined(space, [begun, as_they_are], 200)
     assert len(joined) == 206
     found = list(realised(space, joined))
     assert {(d.tokens[0], d.values[0]) for d in found[:3]} == {("a", 0.25)}

@@ -140,11 +140,6 @@ def spans(space: Space, script: Script) -> list[int]:
     return found
 
 
-def unchanged(space: Space, designs: DesignBatch) -> Scripts:
-    """Scripts that ask for these designs as they are; drawing after them gives the nearest the space allows."""
-    return Scripts.of(space, [script_of(designs, row) for row in range(len(designs))])
-
-
 def script_of(designs: DesignBatch, row: int) -> Script:
     """A design as it is."""
     length, still = int(designs.lengths[row]), (0.0,) * designs.library.slots

@@ -21,6 +21,7 @@ from discodso.space.prefix import Prefix
 from discodso.space.sequence_rules import Sum, is_known, look_ahead_of
 from discodso.space.tokens import Grammar, Library, Shape, Token, library_for
 from discodso.space.tree_rules import TooLargeError, TreeLookAhead
+from discodso.space.tree_rules import is_known as is_known_in_trees
 
 _EXPLAINED = 500_000  # states of look aheads that are made to explain a contradiction
 
@@ -141,7 +142,7 @@ class RuledSpace:
             except TooLargeError:
                 return None, True
             return found, found is not None
-        known = any(is_known(rule, library) for rule in rules)
+        known = any(map(self._is_known, rules))
         return look_ahead_of(rules, library, grammar, self._static_ends) if known else None, True
 
     @cached_property
@@ -159,16 +160,18 @@ class RuledSpace:
     def left_out(self) -> tuple[Constraint, ...]:
         """Rules that would look ahead with others, were these not too many: a design that runs into a wall because
         of them is drawn again."""
-        if not self._foresight[1]:
-            return ()
-        return tuple(rule for rule in self._stepwise if type(rule).__module__.startswith("discodso.space."))
+        return tuple(filter(self._is_known, self._stepwise)) if self._foresight[1] else ()
+
+    def _is_known(self, rule: Constraint) -> bool:
+        """Whether a rule can look ahead together with others."""
+        return is_known(rule, self.library) if self.grammar.chain else is_known_in_trees(rule)
 
     @cached_property
     def never_used(self) -> tuple[str, ...]:
         """Tokens that no design can have, as far as the rules that look ahead together tell."""
         names = [name for k, name in enumerate(self.library.names) if k != self.library.end]
         states = 1 if self._look_ahead is None else self._look_ahead.states
-        too_many = self.grammar.chain and any(is_known(rule, self.library) for rule in self.left_out)
+        too_many = self.grammar.chain and self.left_out
         if too_many or states * len(names) > _EXPLAINED:
             return ()  # it would take long, as too many rules do for each token anew
         rules = (*self.constraints, self.bounds)

@@ -194,7 +194,7 @@ class TreeLookAhead:
     def of(cls, library: Library, grammar: Grammar, rules: Sequence[Constraint]) -> TreeLookAhead | None:
         """The look ahead of those rules that it can look at; None if none of them ever leads into a dead end.
         Counts that make the tables too large are left out; TooLargeError if there are too many contexts."""
-        known = [rule for rule in rules if isinstance(rule, (ChildTypes, Apart, Repeat))]
+        known = list(filter(is_known, rules))
         counts = sorted((rule for rule in known if isinstance(rule, Repeat)), key=_highest)
         while not (found := cls(library, grammar, known))._harmless():
             try:
@@ -449,11 +449,15 @@ class TreeLookAhead:
         return total
 
 
+def is_known(rule: Constraint) -> bool:
+    """Whether a rule can look ahead together with others in a tree."""
+    return isinstance(rule, (ChildTypes, Apart, Repeat))
+
+
 def tree_tables(library: Library, grammar: Grammar, rules: Sequence[Constraint]) -> TreeLookAhead | None:
     """What may stand where under all rules, to count trees; None if there are others, or too many contexts."""
     try:
-        known = all(isinstance(rule, (ChildTypes, Apart, Repeat)) for rule in rules)
-        return TreeLookAhead(library, grammar, rules) if known else None
+        return TreeLookAhead(library, grammar, rules) if all(map(is_known, rules)) else None
     except TooLargeError:
         return None
 

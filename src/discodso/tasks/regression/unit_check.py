@@ -5,7 +5,7 @@ linear in those of its constants, so each sum, each operand of sin, exp or log, 
 equation, and the formula is consistent if they have a solution.
 
 A compiled engine needs no equations, because a constant stands in one place only: the dimensions that a subtree
-can have are either one vector or all of them. With the integers of `units.dimension_array`, from the leaves up:
+can have are either one vector or all of them. From the leaves up:
 
 - a constant has all; an input has its vector; a literal has zeros
 - mul, div: all, if one operand has all; else the sum or the difference of the vectors

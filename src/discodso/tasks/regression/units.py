@@ -8,14 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
-from discodso.base.arrays import Ints
 from discodso.base.checks import did_you_mean
 from discodso.base.errors import DeclarationError
 
 BASES = ("kg", "m", "s", "A", "K", "mol", "cd")
-SCALE = 12  # of exponents in integer arrays: halves, thirds, quarters and sixths are whole
 _NONE = (Fraction(0),) * len(BASES)
 
 
@@ -43,13 +39,6 @@ class Dimension:
         above = "*".join(_power(base, e) for base, e in named if e > 0)
         below = "".join(f"/{_power(base, -e)}" for base, e in named if e < 0)
         return (above or "1") + below
-
-    def scaled(self) -> Ints:
-        """The exponents times `SCALE`, as integers [7]."""
-        found = [e * SCALE for e in self.exponents]
-        if any(e.denominator != 1 for e in found):
-            raise DeclarationError(f"exponents of {self} must be multiples of 1/{SCALE}")
-        return np.array([int(e) for e in found], dtype=np.int64)
 
 
 NO_DIMENSION = Dimension()
@@ -87,15 +76,6 @@ def dimension_of(unit: UnitLike) -> Dimension | None:
     """The dimension of a unit in any form, None where it is unknown."""
     unit = parse_unit(unit) if isinstance(unit, str) else unit
     return unit.dimension if isinstance(unit, Unit) else unit
-
-
-def dimension_array(units: Sequence[UnitLike]) -> Ints:
-    """Exponents times `SCALE` of some units, as integers [k, 7], for compiled code; see `unit_check`."""
-    found = [dimension_of(unit) for unit in units]
-    if None in found:
-        raise DeclarationError(f"units must all be known, but number {found.index(None) + 1} is not")
-    rows = [dimension.scaled() for dimension in found if dimension is not None]
-    return np.array(rows, dtype=np.int64).reshape(-1, len(BASES))
 
 
 def unit_in_name(column: str) -> tuple[str, Unit | None]:
