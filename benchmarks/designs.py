@@ -5,8 +5,8 @@ Four problems of examples/: a scikit-learn pipeline, a controller for a resonant
 state of three qubits, a schedule. TPE suggests tokens and values one by one, under the rules of the space
 (define-by-run). CMA-ES has these structures: scaler and SVR; PID, notch and low pass; three layers of rotations
 with two rows of controlled nots between them; and for the schedule keys by which jobs are ordered, a key for the
-machine, and waits. A call of the pipeline takes 20 ms, so it has 500 calls only; TPE, whose own time grows with
-the square of the calls, has 2,000 at most.
+machine, and waits. The pipeline, whose calls take 20 ms each, has 2,000 calls at most, and so has TPE, whose own
+time grows with the square of the calls.
 
     python benchmarks/designs.py                      makes what results/designs.jsonl lacks, and its table
     python benchmarks/designs.py --only calls=500     of the short searches
