@@ -46,6 +46,7 @@ def test_without_its_folder_a_run_is_what_it_was_and_is_not_made_again(out, tmp_
         rows = read_history(job.folder(out) / HISTORY)
         record = read_record(job, tmp_path)
         assert record.best == rows[-1].best
+        assert record.history[-1].mean_length == pytest.approx(rows[-1].mean_length, abs=1e-6)
         assert (record.history[-1].calls, record.history[-1].cost) == (rows[-1].calls, rows[-1].cost)
 
 
@@ -78,9 +79,9 @@ def test_tables_of_what_has_ended_tell_how_many_runs_they_stand_on(out):
 
 
 def test_a_thinned_history_has_its_ends():
-    rows = history_of([[calls, 2.0 * calls, 0.1, -1.0 / calls] for calls in range(1, 102)])
+    rows = history_of([[calls, 2.0 * calls, 0.1, -1.0 * calls, None, 3.5] for calls in range(1, 102)])
     few = history_of(thinned(rows))
     assert len(few) == 25
     assert (few[0], few[-1]) == (rows[0], rows[-1])
-    assert thinned(rows[:1]) == [[1, 2.0, 0.1, -1.0]]
+    assert thinned(rows[:1]) == [[1, 2.0, 0.1, -1.0, None, 3.5]]
     assert thinned(()) == []

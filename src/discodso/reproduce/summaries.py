@@ -16,6 +16,7 @@ from discodso.run.history import HistoryRow
 from discodso.run.settings import RunSettings, parse
 
 _ROWS = 25  # of a history at most
+_KEPT = ("calls", "cost", "seconds", "best", "mean", "mean_length")  # of a row
 _LIMITS = ("seed", "budget", "time_limit")  # settings of [run] that differ from run to run
 
 
@@ -42,20 +43,21 @@ def write_summary(file: Path, settings: RunSettings, summary: dict[str, Any]) ->
 
 
 def thinned(history: Sequence[HistoryRow]) -> list[list[float | None]]:
-    """Calls, cost, seconds and best reward of a few rows, the first and the last among them."""
+    """`_KEPT` of a few rows, the first and the last among them."""
     count = len(history)
     steps = range(_ROWS) if count > 1 else range(min(count, 1))
     chosen = dict.fromkeys(round(step * (count - 1) / (_ROWS - 1)) for step in steps)
-    return [[row.calls, row.cost, round(row.seconds, 2), row.best] for row in (history[at] for at in chosen)]
+    return [[_short(getattr(history[at], name)) for name in _KEPT] for at in chosen]
 
 
 def history_of(rows: Sequence[Sequence[Any]]) -> tuple[HistoryRow, ...]:
     """The rows of a thinned history; what was not kept is None."""
-    nothing: Any = dict.fromkeys(("batch_best", "mean", "quantile", "entropy", "mean_length", "max_length"))
-    return tuple(
-        HistoryRow(calls=calls, cost=cost, seconds=seconds, best=best, failures=0, **nothing)
-        for calls, cost, seconds, best in rows
-    )
+    nothing: Any = dict.fromkeys(("batch_best", "quantile", "entropy", "max_length"))
+    return tuple(HistoryRow(failures=0, **nothing, **dict(zip(_KEPT, row, strict=True))) for row in rows)
+
+
+def _short(number: float | None) -> float | None:
+    return None if number is None else round(number, 6)
 
 
 def _shared(settings: RunSettings) -> dict[str, Any]:
