@@ -6,9 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from method_runs import SPACES
+from spaces import decision_tree
 
-from discodso import search
-from discodso.baselines.bayesian import BOSettings, Frame
+from discodso import Task, resume, search
+from discodso.baselines.bayesian import BOSettings, Frame, UnruledBOSettings
 from discodso.baselines.random_search import RandomSettings
 from discodso.tasks.bitstring import bitstring
 
@@ -34,3 +35,18 @@ def test_bayesian_optimisation_beats_chance_on_few_calls():
     mine = [search(task, budget=27, method=BOSettings(initial=15), seed=s).best.reward for s in range(3)]
     chance = [search(task, budget=27, method=RandomSettings(), seed=s).best.reward for s in range(3)]
     assert np.mean(mine) >= np.mean(chance)
+
+
+def test_on_the_papers_frame_no_rule_holds(tmp_path):
+    space, seen = decision_tree(), []
+
+    def objective(design):
+        seen.append(design)
+        return float(len(design)) - abs(next(value for value in design.values if value is not None))
+
+    task, method = Task(space, objective), UnruledBOSettings(initial=8, candidates=20, fit_steps=2)
+    whole = search(task, budget=12, method=method, seed=0)
+    assert {len(design) for design in seen} == {7}
+    assert any(space.violations(design) for design in seen)
+    search(task, budget=6, method=method, seed=0, out=tmp_path / "run")
+    assert resume(tmp_path / "run", budget=12, task=task).top == whole.top

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ from discodso.base.errors import DeadEndError
 from discodso.baselines.common import all_units, extra, sound_designs
 from discodso.disco.method import Metrics, told_arrays
 from discodso.disco.sampling import Redrawn
+from discodso.space.bounds import FixedRanges
 from discodso.space.design import Design, DesignBatch
 from discodso.space.replay import replay
 from discodso.space.skeletons import skeleton_space, unit_limits
@@ -62,6 +63,16 @@ class BOSettings:
     def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> BO:
         """Start the method on a space."""
         return BO(space, self, seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
+class UnruledBOSettings(BOSettings):
+    """The same on the paper's frame, where no rule of the space holds: any complete tree with any values."""
+
+    def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> BO:
+        """Start the method on a space."""
+        require("space", space, isinstance(space, Space), "a Space")
+        return BO(replace(space, constraints=(), priors=(), bounds=FixedRanges()), self, seed=seed)
 
 
 class Frame:

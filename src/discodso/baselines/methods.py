@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from discodso.baselines.bayesian import BOSettings
+from discodso.baselines.bayesian import BOSettings, UnruledBOSettings
 from discodso.baselines.decoupled import DecoupledSettings
 from discodso.baselines.genetic import GPSettings
 from discodso.baselines.inner import INNER
@@ -25,6 +25,7 @@ METHODS: dict[str, MethodSettings] = {
     "decoupled-gp": DecoupledSettings(GPSettings()),
     "gp": GPSettings(),
     "bo": BOSettings(),
+    "bo-unruled": UnruledBOSettings(),
     "evolutionary-trees": EvolutionaryTreesSettings(),
     "differentiable-trees": DifferentiableTreesSettings(),
     "cascading-trees": CascadingTreesSettings(),

@@ -87,7 +87,7 @@ def jobs_of(
     """
     made = []
     for seed, (case, (task, calls)), (name, method) in product(range(seeds), cases.items(), methods.items()):
-        plan = Plan(calls, seed, time_limit=bo_seconds if name == "BO" else None, confirm_calls=0)
+        plan = Plan(calls, seed, time_limit=bo_seconds if name.startswith("BO") else None, confirm_calls=0)
         made.append(Job(experiment, case, name, RunSettings(task, plan, method, "paper")))
     return made
 

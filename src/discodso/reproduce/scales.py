@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from discodso.baselines.bayesian import BOSettings
+from discodso.baselines.bayesian import BOSettings, UnruledBOSettings
 from discodso.baselines.genetic import GPSettings
 from discodso.baselines.literature import EvolutionaryTreesSettings, SoftTreesSettings, published
 from discodso.baselines.methods import paper_methods
@@ -14,7 +14,7 @@ from discodso.disco.disco import DisCoSettings
 from discodso.disco.method import MethodSettings
 from discodso.disco.presets import preset
 from discodso.disco.settings import LearnerSettings, NetworkSettings
-from discodso.reproduce.paper import DISCO
+from discodso.reproduce.paper import DISCO, UNRULED
 from discodso.tasks.policies.policy_kind import default_settings
 from discodso.tasks.regression.problems import problems
 
@@ -69,7 +69,11 @@ class Scale:
     def tree_methods(self) -> dict[str, MethodSettings]:
         """The paper's settings for all; beside them DisCo with those of `search_policy`."""
         default = replace(default_settings(), batch_size=self.batch)
-        return self._methods(self._paper(), default)
+        found = self._methods(self._paper(), default)
+        known = found["BO"]
+        assert isinstance(known, BOSettings)
+        unruled = UnruledBOSettings(**{own.name: getattr(known, own.name) for own in fields(known)})
+        return {**found, UNRULED: unruled}
 
     def literature_methods(self, environment: str) -> dict[str, MethodSettings]:
         """The methods that the paper compares its trees with, as published for an environment."""
@@ -83,7 +87,7 @@ class Scale:
 
     def tree_runs(self, method: str) -> int:
         """Seeds of a method on trees: those by L-BFGS-B and BO, which get nowhere, have three at most."""
-        return min(self.tree_seeds, 3) if method == "BO" or "BFGS" in method else self.tree_seeds
+        return min(self.tree_seeds, 3) if method.startswith("BO") or "BFGS" in method else self.tree_seeds
 
     def regression_methods(self) -> dict[str, MethodSettings]:
         """The paper's settings for all; beside them DisCo with those of `search`."""

@@ -20,7 +20,7 @@ from discodso.disco.sampling import sample
 from discodso.disco.uniform import UniformStepper
 from discodso.reproduce import paper
 from discodso.reproduce.jobs import Job, Record, best_rewards, jobs_of, records_of, slug
-from discodso.reproduce.paper import DISCO, ENVIRONMENTS
+from discodso.reproduce.paper import DISCO, ENVIRONMENTS, UNRULED
 from discodso.reproduce.paper_figures import curve, draw_curves, write_curves
 from discodso.reproduce.scales import DEFAULT, Scale
 from discodso.reproduce.tables import Entry, compared, deviation, error, gap, mean, write_table
@@ -58,7 +58,7 @@ def jobs(scale: Scale) -> list[Job]:
     }
 
     def place(job: Job) -> tuple[bool, bool, int, int, int]:
-        late = job.case == "LunarLander-v3", job.method == "BO"
+        late = job.case == "LunarLander-v3", job.method.startswith("BO")
         return *late, job.seed, ENVIRONMENTS.index(job.case), rank[job.method]
 
     return sorted(wanted, key=place)
@@ -149,7 +149,7 @@ def _each_run(scale: Scale, records: Sequence[Record], out: Path) -> None:
     def means(name: str, environment: str) -> list[float]:
         return list(_tested(scale, records, environment, name, out).means)
 
-    rows, runs = (DISCO, *LITERATURE, "BO"), partial(_runs, records)
+    rows, runs = (DISCO, *LITERATURE, "BO", UNRULED), partial(_runs, records)
     entries = compared(rows, ENVIRONMENTS, means, paper.TREE_REWARDS, runs=runs)
     again: dict[str, dict[str, float]] = {}
     for (name, environment), (reward, _) in paper.TREES_AGAIN.items():
@@ -183,7 +183,7 @@ def gaps(scale: Scale, records: Sequence[Record], out: Path) -> None:
     )
     write_table(out / "policy-gaps", "Tree policies: objective gaps", caption, entries, digits=2)
     literature = compared(
-        (*LITERATURE, "BO"),
+        (*LITERATURE, "BO", UNRULED),
         ENVIRONMENTS,
         lambda name, environment: gap(tested(DISCO, environment), tested(name, environment)),
         paper.LITERATURE_TREE_GAPS,
