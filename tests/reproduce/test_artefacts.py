@@ -8,6 +8,7 @@ import pytest
 from tiny_scale import TINY, ignore, rows_of
 
 from discodso.base.errors import SettingsError
+from discodso.baselines.literature import LITERATURE
 from discodso.reproduce import paper
 from discodso.reproduce.artefacts import ARTEFACTS, reproduce
 from discodso.reproduce.scales import DEFAULT, SCALES
@@ -76,5 +77,7 @@ def test_scales_and_artefacts_cover_what_was_promised():
     assert (whole.problem_calls, whole.problem_seeds, whole.population) == (1_000_000, 10, 1000)
     decoupled = [f"Decoupled-{kind}-{inner}" for kind in ("RL", "GP") for inner in ("BFGS", "anneal", "evo")]
     for scale in (small, whole, TINY):
-        for methods in (scale.bitstring_methods(), scale.tree_methods()):
-            assert list(methods) == ["DisCo-DSO", DEFAULT, *decoupled, "BO", "GP", "Random"]
+        known = ["DisCo-DSO", DEFAULT, *decoupled, "BO", "GP", "Random"]
+        assert list(scale.bitstring_methods()) == known
+        assert list(scale.tree_methods()) == [*known, paper.UNRULED]
+        assert list(scale.literature_methods("Acrobot-v1")) == list(LITERATURE)
