@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from method_runs import SPACES
 from spaces import SMALL, mixed_sequence
 
-from discodso import Task, search
+from discodso import Real, Space, Task, Token, Tree, search
 from discodso.baselines.genetic import GPSettings
 from discodso.baselines.random_search import RandomSettings
 from discodso.tasks.bitstring import bitstring
@@ -42,3 +42,11 @@ def test_numbers_are_mutated_along_with_tokens():
     task = Task(mixed_sequence(), lambda d: -abs((d.values[0] or 0.0) - 0.123456) - (d.tokens[0] == "d"))
     result = search(task, budget=2000, method=GPSettings(population=50), seed=0)
     assert result.best.reward > -1e-3
+
+
+def test_trees_may_have_leaves_only():
+    space = Space([Token("x", v=Real(0, 1))], Tree(1, 3))
+    result = search(
+        Task(space, lambda design: design[0].v), budget=200, method=GPSettings(population=20), seed=0
+    )
+    assert result.best.reward > 0.99

@@ -221,8 +221,10 @@ class GP:
             ret=object,
         )
 
+        depths = (s.min_depth, s.max_depth) if choices.primitives[object] else (0, 0)
+
         def new_tree(pset: Any = choices, type_: type = object) -> list[_Node]:
-            return [self._fresh(node) for node in gp.genFull(pset, s.min_depth, s.max_depth, type_)]
+            return [self._fresh(node) for node in gp.genFull(pset, *depths, type_)]
 
         fixed = bool(grammar.opens.max(initial=0) == 0)
         cross_lists = tools.cxOnePoint if fixed else tools.cxMessyOnePoint
