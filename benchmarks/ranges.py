@@ -88,7 +88,7 @@ def table(records: Sequence[Record]) -> str:
                 mean = statistics.fmean(r["mean"] for r in own)
                 episodes = statistics.fmean(r["episodes"] for r in own)
                 lines.append([name, way, f"{mean:.1f}", means, f"{own[0]['calls']:,}", f"{episodes:,.0f}"])
-    head = ["environment", "ranges", "mean", "seeds 0 to 2 (nodes)", "calls of seed 0", "episodes"]
+    head = ["environment", "ranges", "mean", "by seed, from 0 on (nodes)", "calls", "episodes"]
     return "\n".join(markdown(head, lines)) + "\n"
 
 
