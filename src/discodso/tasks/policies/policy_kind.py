@@ -208,8 +208,8 @@ def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepa
     if plan.confirm_calls:
         why = "whose winner is chosen on fresh episodes anyway"
         raise SettingsError(f"run.confirm_calls is not for a policy, {why}")
-    patience = plan.patience
-    if patience is None and settings.preset == "default":
+    patience, ends = plan.patience, isinstance(settings.method, Practising)  # by itself
+    if patience is None and settings.preset == "default" and not ends:
         patience = max(_LEAST_PATIENCE, plan.budget // _PATIENCE_PART)
     plan = replace(plan, confirm_calls=0, patience=patience)
     for name, value in options.arguments.items():

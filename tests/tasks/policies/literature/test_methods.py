@@ -122,3 +122,9 @@ def test_settings_are_checked():
 def test_a_budget_that_is_too_small_for_one_tree_is_refused():
     with pytest.raises(DeclarationError, match="too few for the first tree, which takes 9 episodes"):
         found("oblique", budget=1)
+
+
+def test_a_run_ends_with_the_published_episodes_and_not_by_patience(monkeypatch):
+    monkeypatch.setattr("discodso.tasks.policies.policy_kind._LEAST_PATIENCE", 1)
+    monkeypatch.setattr("discodso.tasks.policies.policy_kind._PATIENCE_PART", 10**9)
+    assert found("differentiable-trees", 1000).search.stop.name == "EXHAUSTED"
