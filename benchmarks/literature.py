@@ -123,21 +123,20 @@ def table(records: Sequence[Record]) -> str:
             )
             return f"{best['test']:.2f} ({best['counted']})"
         spread = f" ± {half_width(figures):.2f}" if len(figures) > 1 else ""
-        return f"{statistics.fmean(figures):.2f}{spread} ({len(figures)} runs)"
+        return f"{statistics.fmean(figures):.2f}{spread} ({len(figures)} run{'s' * (len(figures) > 1)})"
 
     rows = [
         f"{method}: {what}"
         for method in LITERATURE
         for what in ("mean", "best, nodes", "before it is crisp", "paper", "others")
     ]
-    seconds = {r["environment"]: r["cpu_seconds"] for r in records}
     lines = [
         "# The literature's tree methods",
         "",
         "`python benchmarks/literature.py`: crisp trees, means over 1000 test seeds; the mean of the runs ± half "
         "of its 95 % interval, and the best run with its nodes as the paper counts them. Before it is crisp: the "
         "highest mean return of 50 episodes of training, actions drawn. "
-        f"{len(records)} of {len(KEYS)} runs, on {len(seconds)} environments.",
+        f"{len(records)} of {len(KEYS)} runs.",
         "",
         *grid("", rows, ENVIRONMENTS, cell),
     ]
