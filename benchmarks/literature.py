@@ -122,7 +122,7 @@ def table(records: Sequence[Record]) -> str:
                 key=lambda r: r["test"],
             )
             return f"{best['test']:.2f} ({best['counted']})"
-        spread = f" ± {half_width(figures):.2f}" if len(figures) > 1 else ""
+        spread = f" ± {half_width(figures):.2f}" if len(figures) > 2 else ""
         return f"{statistics.fmean(figures):.2f}{spread} ({len(figures)} run{'s' * (len(figures) > 1)})"
 
     rows = [
