@@ -111,3 +111,10 @@ def test_bench_regression_resumes(tmp_path):
     again = CliRunner().invoke(app, [*arguments, "--workers", "1"])
     assert "1/1" not in again.output
     assert len((out / "paper-A-2000.jsonl").read_text().splitlines()) == 1
+
+
+def test_what_sympy_makes_of_an_equation_has_its_names_between_backticks(tmp_path):
+    rows = "".join(f"{a},{b},{a * b + 2}\n" for a, b in zip(range(1, 21), range(40, 0, -2), strict=True))
+    path = write(tmp_path, "reaction time (s),a+b,y\n" + rows)
+    done = CliRunner().invoke(app, ["fit", str(path), "--target", "y", "--budget", "500"])
+    assert "simplified: `a+b`*`reaction time (s)` + 2" in done.stdout

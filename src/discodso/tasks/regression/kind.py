@@ -316,11 +316,17 @@ def _lines(outcome: Outcome, width: int) -> list[Any]:
     return [
         front,
         f"{found.data.target} = {export.text(found.expression)}",
-        f"simplified: {export.simplified(found.expression)}",
+        f"simplified: {_simplified(found.expression)}",
         *(f"{name} = {part_text(part)}" for name, part in found.parts.items()),
         *([f"all expressions that cost up to {found.complete} were tried"] if found.complete else []),
         f"R2 {found.r2:.6f} on all rows, {found.calls} objective calls",
     ]
+
+
+def _simplified(expression: Expression) -> str:
+    """What SymPy makes of it, with names as they stand in text."""
+    names = tuple(export.quoted(name, expression.operators) for name in expression.columns)
+    return str(export.simplified(replace(expression, columns=names)))
 
 
 def part_text(part: Expression | float) -> str:

@@ -21,7 +21,7 @@ from discodso.tasks.regression.export.matlab_form import matlab_source
 from discodso.tasks.regression.export.onnx_form import onnx_model
 from discodso.tasks.regression.export.python_form import python_source
 from discodso.tasks.regression.export.sympy_form import simplified, to_sympy
-from discodso.tasks.regression.export.text_form import text
+from discodso.tasks.regression.export.text_form import quoted, text
 from discodso.tasks.regression.expression import Expression
 from discodso.tasks.regression.typeset import markup, mathml
 
@@ -62,6 +62,7 @@ __all__ = [
     "numpy_function",
     "onnx_model",
     "python_source",
+    "quoted",
     "simplified",
     "text",
     "to_sympy",
