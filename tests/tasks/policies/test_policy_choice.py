@@ -242,11 +242,13 @@ def test_a_small_loss_is_taken_if_it_is_certain_to_be_small() -> None:
         assert better.fall == pytest.approx(-0.97, abs=0.02)
         assert better.earned == 0
         assert better.holds  # no fall at all
+        assert "the mean return rises by 0.9" in better.sentence
         idle = {"feature": 1, "threshold": 9.0, "left": STEERING.to_dict(), "right": {"action": 0}}
         padded = TreePolicy.from_dict(idle)
         path = meet([padded, STEERING, calm], runner, few, fresh)
     assert path.policy == STEERING  # the smallest that holds
     assert (path.fall, path.error) == (0.0, 0.0)
+    assert path.sentence == "trimmed from 5 to 3 nodes: all returns stay the same over 4000 fresh episodes"
     assert path.other == padded
     spread = replace(path, trimmed=calm, fall=9.0, error=0.1, spread=100.0, earned=200.0)
     assert spread.allowed == pytest.approx(10)

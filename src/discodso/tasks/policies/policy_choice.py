@@ -136,9 +136,15 @@ class Trimming:
     def sentence(self) -> str:
         """For people."""
         sizes = f"from {len(self.whole)} to {len(self.trimmed)} nodes"
-        fall = f"the mean falls by {self.fall:.2g} ± {self.error:.2g} over {self.episodes} fresh episodes"
+        fresh = f"over {self.episodes} fresh episodes"
+        if self.fall == self.error == 0:
+            return f"trimmed {sizes}: all returns stay the same {fresh}"
+        change = f"{abs(self.fall):.2g} ± {self.error:.2g} {fresh}"
+        if self.fall <= 0:
+            return f"trimmed {sizes}: the mean return rises by {change}"
         end = "so it was trimmed" if self.holds else "so it was left whole"
-        return f"trimmed {sizes} {fall}, where {self.allowed:.2g} is allowed with 95 % certainty: {end}"
+        allowed = f"where {self.allowed:.2g} is allowed with 95 % certainty: {end}"
+        return f"trimmed {sizes} the mean return falls by {change}, {allowed}"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
