@@ -166,8 +166,9 @@ def test_numbers_are_read_to_the_last_bit(tmp_path_factory, rows, separator):
     path = write(tmp_path_factory.mktemp("t"), "\n".join(lines))
     expected = np.array(rows)
     with np.errstate(over="ignore"):
-        if not np.isfinite(expected[:, -1] @ expected[:, -1]):
-            return
+        squares = expected[:, -1] @ expected[:, -1]
+    if not np.isfinite(squares) or (0 < np.abs(expected[:, -1]).max() <= 1e-140):
+        return  # refused, as squares of such numbers say nothing
     table = read_table(path, "y")
     assert np.array_equal(np.column_stack((table.X, table.y)), expected)
 
