@@ -10,7 +10,6 @@ and when one counts as found. All methods but one have as many evaluations; CPU 
     pyoperon           its own settings, the columns as they are
     pyoperon-best      scaled columns, fit and length as objectives, local search, known noise
     gplearn            scaled columns, largest correlation, offset and slope solved at the end
-    ..., version before    runs of an earlier search, which are not made again
 
     python benchmarks/laws.py --only method=default --only set=nguyen      makes what results/laws.jsonl lacks
 
@@ -36,10 +35,6 @@ NOISES = (0.0, 0.01, 0.1)
 SEEDS = 3
 UNITS, MORE = "default, with units", "default, 1e6 calls"
 METHODS = ("default", MORE, UNITS, "pyoperon", "pyoperon-best", "gplearn")
-BEFORE = (
-    ", version before"  # runs that are kept of an earlier search, where the present one was not run as often
-)
-SHOWN = (*METHODS[:3], *(method + BEFORE for method in METHODS[:3]), *METHODS[3:])
 SYMBOLS = "add sub mul div sin cos exp log sqrt square constant variable".split()  # of pyoperon
 LAWS = {(law.set, law.name): law for law in law_runs.chosen("all", "all", "all")}
 KEYS = [
@@ -75,7 +70,7 @@ def table(records: Sequence[Record]) -> str:
     head = "set|noise|method|half|laws|runs|found|95 %|numbers agree|length (law's)|CPU seconds".split("|")
     rows = []
     groups = list(dict.fromkeys(group for group, _ in LAWS))
-    for noise, group, method, half in product(NOISES, [*groups, "all"], SHOWN, ("tuned", "shown", "all")):
+    for noise, group, method, half in product(NOISES, [*groups, "all"], METHODS, ("tuned", "shown", "all")):
         own = [
             record
             for record in records
@@ -89,7 +84,7 @@ def table(records: Sequence[Record]) -> str:
     for record in records:
         column = f"{record['method']}, {record['noise']:.0%}"
         shares.setdefault((record["set"], record["law"], column), []).append(float(record["found"]))
-    names = [f"{method}, {noise:.0%}" for method, noise in product(SHOWN, NOISES)]
+    names = [f"{method}, {noise:.0%}" for method, noise in product(METHODS, NOISES)]
     names = [name for name in names if any(name == own[2] for own in shares)]
     missed = []
     for (group, name), law in LAWS.items():
