@@ -242,6 +242,7 @@ def test_a_small_loss_is_taken_if_it_is_certain_to_be_small() -> None:
         assert better.fall == pytest.approx(-0.97, abs=0.02)
         assert better.earned == 0
         assert better.holds  # no fall at all
+        assert replace(better, error=2.0).holds  # even where it is not certain
         assert "the mean return rises by 0.9" in better.sentence
         idle = {"feature": 1, "threshold": 9.0, "left": STEERING.to_dict(), "right": {"action": 0}}
         padded = TreePolicy.from_dict(idle)
