@@ -72,12 +72,18 @@ def show_outcome(kind: Kind, outcome: Outcome, as_json: bool, out: Path | None) 
 
 def _lines(outcome: Outcome) -> list[Any]:
     """The best designs and the counts of a run."""
+    from discodso.run.goals import feasibility_words
+
     result = outcome.result
     counts = f"{result.calls} objective calls, {result.failure_count} failed"
+    if result.feasible_count is not None:
+        counts += f", {feasibility_words(result.feasible_count, result.broken)}"
     last = f"{counts}, {result.seconds:.1f} s: {result.sentence}"
-    if result.best is None:
+    if not result.top:
         return ["No evaluation succeeded.", last]
-    best = f"best reward {result.best.reward_text('.6f')} at call {result.best.call}"
+    best = "No design met all requirements."
+    if result.best is not None:
+        best = f"best reward {result.best.reward_text('.6f')} at call {result.best.call}"
     return [best_table(result.top, outcome.space.render, ".6f"), best, last]
 
 

@@ -53,13 +53,15 @@ def show(folder: Annotated[Path, Argument(help="Folder of a run.")], as_json: As
 
 def _lines(run: RunRecord) -> list[Any]:
     from discodso.run.folder import first_failures
+    from discodso.run.goals import feasibility_words
 
     lines: list[Any] = [f"{run.path}: {run.title}"]
     if run.history:
         last = run.history[-1]
         best = "none" if last.best is None else f"{last.best:.6g}"
         spent = f"{last.calls} of {run.budget} objective calls in {last.seconds:.1f} s"
-        lines.append(f"{spent}, {last.failures} failed, best reward {best}")
+        feasible = "" if last.feasible is None else f", {feasibility_words(last.feasible, last.broken or {})}"
+        lines.append(f"{spent}, {last.failures} failed{feasible}, best reward {best}")
     else:
         lines.append("no batch has been evaluated yet")
     if run.designs:

@@ -384,7 +384,7 @@
     const id = `${group.id}-designs`;
     const own = state[id] || (state[id] = {key: "reward", down: true, filter: "", open: new Set()});
     const seeds = group.runs.length > 1;
-    const columns = [["reward", "reward", (d) => number(d.reward, 7) + (d.error === null ? "" : ` ± ${number(d.error, 2)}`)], ["call", "at call", (d) => whole(d.call)],
+    const columns = [["reward", "reward", (d) => number(d.reward, 7) + (d.error === null ? "" : ` ± ${number(d.error, 2)}`) + (d.violation === undefined ? "" : ` (violation ${number(d.violation, 3)})`)], ["call", "at call", (d) => whole(d.call)],
       ["length", "tokens", (d) => d.length], ...(seeds ? [["seed", "seed", (d) => d.seed]] : []), ["line", "design", null]];
     const body = h("tbody", {}), heads = {};
     const count = h("p", {class: "quiet", role: "status"});
@@ -425,6 +425,12 @@
   const tile = (name, value, note) => h("div", {class: "tile"}, h("dt", {}, name), h("dd", {}, value, note ? h("small", {}, note) : null));
   let level = 2;  // of the headings of the section that is being made
   const sub = (words) => h("div", {class: "sub", role: "heading", "aria-level": level + 1}, words);
+  const mostBroken = (runs) => {
+    const counts = {};
+    for (const run of runs) for (const [name, count] of Object.entries(run.broken || {})) counts[name] = (counts[name] || 0) + count;
+    const [first] = Object.entries(counts).sort((a, b) => b[1] - a[1]);
+    return first ? `broken most: ${first[0]}, by ${whole(first[1])}` : null;
+  };
   const pill = (word) => h("span", {class: `pill ${word}`}, word);
 
   const found = (group) => {
@@ -437,6 +443,7 @@
       tile("best reward", best.length ? number(Math.max(...best), 6) : "–", equation ? null : one.score),
       tile("objective calls", whole(total("calls")), budget > total("calls") ? `of ${whole(budget)}` : null),
       tile("failed", whole(total("failures"))),
+      group.runs.some((run) => run.feasible !== undefined) ? tile("feasible", whole(total("feasible")), mostBroken(group.runs)) : null,
       runs.some((run) => run.repeats !== null) ? tile("repeats", `${number(100 * total("repeats") / runs.length, 3)} %`, "of all proposals, not paid for") : null,
       tile("time", duration(total("seconds"))),
       runs.length > 1 ? tile("runs", runs.length, "each with its own seed") : null)];

@@ -103,6 +103,11 @@ def _run(run: RunRecord) -> dict[str, Any]:
         "budget": run.budget,
         "best": _number(last.best) if last else None,
         "failures": last.failures if last else 0,
+        **(
+            {}
+            if last is None or last.feasible is None
+            else {"feasible": last.feasible, "broken": last.broken or {}}
+        ),
         "seconds": _number(last.seconds, 4) if last else 0,
         "cost": _number(last.cost) if last else None,
         # The share of proposed designs that were known already, over all batches.
@@ -142,14 +147,21 @@ def _top(group: Group) -> list[dict[str, Any]]:
     found: dict[Any, tuple[Scored, RunRecord]] = {}
     for run in group.runs:
         for scored in run.designs:
-            if scored.design not in found or found[scored.design][0].reward < scored.reward:
+            if scored.design not in found or _place(scored) < _place(found[scored.design][0]):
                 found[scored.design] = (scored, run)
     leading = group.leading.designs
     first = leading[0].design if leading else None  # of noisy ones not the highest
-    ranked = sorted(found.values(), key=lambda pair: (pair[0].design != first, -pair[0].reward, pair[0].call))
+    ranked = sorted(
+        found.values(), key=lambda pair: (pair[0].design != first, *_place(pair[0]), pair[0].call)
+    )
     ranked = ranked[:_DESIGNS]
     shown = show_designs(group.leading, [scored.design for scored, _ in ranked])
     return [_design(scored, run, own) for (scored, run), own in zip(ranked, shown, strict=True)]
+
+
+def _place(scored: Scored) -> tuple[float, float]:
+    """Feasible designs come first, then infeasible ones by their violation."""
+    return scored.violation, -scored.reward if math.isfinite(scored.reward) else math.inf
 
 
 def show_designs(run: RunRecord, designs: Sequence[Design]) -> list[Shown]:
@@ -176,6 +188,7 @@ def _design(scored: Scored, run: RunRecord, shown: Shown) -> dict[str, Any]:
     return {
         "reward": _number(scored.reward, 8),
         "error": _number(scored.error, 2),
+        **({} if scored.feasible else {"violation": _number(scored.violation, 4)}),
         "call": scored.call,
         "seed": run.seed,
         "length": len(design),
@@ -213,6 +226,8 @@ def _front(run: RunRecord, designs: Sequence[Mapping[str, Any]]) -> dict[str, An
         return {**own, "points": points}
     best: dict[int, Mapping[str, Any]] = {}
     for design in designs:
+        if "violation" in design:
+            break  # the rest is infeasible, too
         best.setdefault(design["length"], design)
     points = [
         {

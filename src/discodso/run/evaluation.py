@@ -21,6 +21,7 @@ from discodso.run.objective_calls import (
     Counts,
     Measured,
     Outcome,
+    Rated,
     Seeds,
     answer_at_once,
     call_objective,
@@ -39,7 +40,7 @@ class Evaluation:
 
     Attributes:
         designs: the n designs; refined ones have better values than they came with.
-        rewards: float[n]; failed ones hold the task's worst reward.
+        rewards: float[n]; failed ones hold the task's worst reward, infeasible ones may be NaN.
         calls: int[n], the number of the call that each reward comes from, counted from 1.
         failed: bool[n].
         failures: what went wrong, one entry for each failed design.
@@ -56,6 +57,17 @@ class Evaluation:
     interrupted: bool
     answer: Answer
     complete: bool
+
+    @property
+    def usable(self) -> Floats:
+        """float[n], rewards; -inf for those that failed."""
+        return np.where(self.failed, -np.inf, self.rewards)
+
+    @property
+    def feasible(self) -> Bools:
+        """bool[n], which designs have not failed and meet all requirements."""
+        violation = self.answer.violation
+        return ~self.failed if violation is None else ~self.failed & (violation <= 0)
 
 
 def child_seeds(seed: np.random.SeedSequence, first: int, count: int) -> Seeds:
@@ -188,6 +200,8 @@ class Evaluator:
                 outcome = call_objective(self.task, designs[row], seed, self._limit)
                 outcomes.append(outcome)
                 reward = outcome if isinstance(outcome, float) else -math.inf
+                if isinstance(outcome, Rated) and outcome.feasible:
+                    reward = outcome.reward
                 if stop(reward) or (self._raise and isinstance(outcome, str)):
                     break
         except KeyboardInterrupt:
@@ -204,6 +218,8 @@ class Evaluator:
         rows, allowed = rows[allowed > 0], allowed[allowed > 0]
         if not len(rows):
             return evaluation
+        if evaluation.answer.violations is not None:
+            raise EvaluationError("refine knows nothing of violations; leave either out of the task")
         given = evaluation.designs.select(rows)
         try:
             found = refine(given, allowed)

@@ -36,6 +36,8 @@ class HistoryRow:
         repeats: share of the designs that the method proposed for this batch which had been evaluated before; they
             cost no call. None where rewards are noisy.
         redrawn: designs that the method drew again for this batch: they had met a dead end, or no condition.
+        feasible: designs so far that met all requirements, None if there are none.
+        broken: how many designs have broken each requirement so far, by name.
         confirming: whether this batch evaluated the best designs again, to choose the winner of a noisy search.
     """
 
@@ -57,13 +59,19 @@ class HistoryRow:
     repeats: float | None = None
     values: TokenUse | None = None
     redrawn: int | None = None
+    feasible: int | None = None
+    broken: Mapping[str, int] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; all but numbers are left out where there is nothing."""
         own = {field.name: getattr(self, field.name) for field in fields(self)}
         for key in ("tokens", "values"):
             own[key] = {name: list(use) for name, use in (own[key] or {}).items()}
-        return {name: value for name, value in own.items() if value or name in _NUMBERS}
+        return {
+            name: value
+            for name, value in own.items()
+            if value or (name in _NUMBERS and not (value is None and name in _SELDOM))
+        }
 
     @classmethod
     def from_dict(cls, data: Any) -> HistoryRow:
@@ -74,6 +82,7 @@ class HistoryRow:
         if not plain or type(numbers.get("calls")) is not int:
             raise ValueError("numbers of a history row that are none")
         shares, tokens, values = (data.get(key) for key in ("shares", "tokens", "values"))
+        broken = data.get("broken")
         return cls(
             **numbers,
             shares=None if shares is None else dict(zip(shares, _floats(shares.values()), strict=True)),
@@ -81,10 +90,12 @@ class HistoryRow:
             values=None if values is None else {name: _floats(use) for name, use in values.items()},
             restarted=data.get("restarted") is True,
             confirming=data.get("confirming") is True,
+            broken=None if broken is None else {str(name): int(count) for name, count in broken.items()},
         )
 
 
-_OTHERS = {"shares", "tokens", "values", "restarted", "confirming"}
+_OTHERS = {"shares", "tokens", "values", "restarted", "confirming", "broken"}
+_SELDOM = {"feasible"}  # numbers that most runs do not have
 _NUMBERS = {field.name for field in fields(HistoryRow)} - _OTHERS
 
 

@@ -34,6 +34,7 @@ from discodso.run.clock import Clock
 from discodso.run.evaluation import Evaluation, Evaluator
 from discodso.run.executors.dispatch import Executor
 from discodso.run.folder import RunFolder
+from discodso.run.goals import Grading, feasibility_words
 from discodso.run.history import HistoryRow, is_sampled, named_values, rounded_shares, token_use
 from discodso.run.memory import Memory
 from discodso.run.objective_calls import NOTHING_KNOWN, Answer, Counts
@@ -90,6 +91,7 @@ class Loop:
         # Where rewards are exact no design is paid for twice.
         rates = isinstance(self.method, Searching)
         self.memory = None if task.stochastic or rates else Memory()
+        self.grading: Grading | None = None  # of what the method is told, once a requirement was named
         self.history: list[HistoryRow] = []
         self.failures: list[Failure] = []
         self._latest_best = 0  # call of the newest design that has ever been the best
@@ -235,9 +237,9 @@ class Loop:
         If not all of that can be done, the batch is saved before it changes anything, to be finished later.
         """
         before, method = self.evaluator.counts, self.method
-        room = self._room(known.rewards, self.evaluator.calls + len(known.rewards))
+        room = self._room(_feasible(known), self.evaluator.calls + len(known.rewards))
         evaluation = self.evaluator.evaluate(asked.select(fresh), self._stop_inside_batch, known, room)
-        pending, usable = Pending(asked, evaluation.answer), _usable(evaluation)
+        pending, usable = Pending(asked, evaluation.answer), evaluation.usable
         if evaluation.complete and isinstance(method, Refining) and self.task.refine is not None:
             rows = method.to_refine(evaluation.designs, usable)
             if len(rows):
@@ -267,7 +269,7 @@ class Loop:
     def _limit_reached(self) -> StopReason | None:
         if self.plan.target is not None and self.ranking.reaches(self.plan.target):
             return StopReason.TARGET
-        if self.task.fails_alike and self.evaluator.calls and self.ranking.best is None:
+        if self.task.fails_alike and self.evaluator.calls and not self.ranking.candidates:
             return StopReason.FAILED
         if self.task.settled is not None and self.task.settled(self.ranking.candidates):
             return StopReason.OPTIMUM
@@ -280,8 +282,13 @@ class Loop:
         return None
 
     def _detail(self) -> str:
-        if self.ranking.best is None and self.failures:
+        if not self.ranking.candidates and self.failures:
             return f"every evaluation failed, the first because the objective {self.failures[0].reason}"
+        if self.ranking.candidates and self.ranking.best is None:
+            words = feasibility_words(0, self.counts.broken)
+            return f"no design met all requirements ({words}); the closest has a violation of " + (
+                f"{self.ranking.candidates[0].violation:.3g}"
+            )
         return "" if self.task.settled is None else self.task.settled(self.ranking.candidates)
 
     # ------------------------------------------------------------------------------------------------ tell
@@ -289,7 +296,10 @@ class Loop:
     def _learn(self, asked: DesignBatch, fresh: Bools, evaluation: Evaluation) -> StopReason | None:
         """Rank a batch, tell the method and record it; gives why to stop."""
         before = self.ranking.best
-        self.ranking.add(evaluation.designs, _usable(evaluation), evaluation.calls, evaluation.answer.weights)
+        answer = evaluation.answer
+        self.ranking.add(
+            evaluation.designs, evaluation.usable, evaluation.calls, answer.weights, answer.violation
+        )
         if self.ranking.candidates:
             self._latest_best = max(self._latest_best, self.ranking.candidates[0].call)
         self._add_failures(evaluation.failures)
@@ -318,22 +328,41 @@ class Loop:
         self, asked: DesignBatch, fresh: Bools, evaluation: Evaluation
     ) -> tuple[DesignBatch, Floats, Floats | None]:
         """What the method is told: the designs that were evaluated, and those known from before among them."""
-        designs, rewards, memory = evaluation.designs, evaluation.rewards, self.memory
+        designs, memory = evaluation.designs, self.memory
+        rewards, came = self._graded(evaluation)
         if memory is None:
             return designs, rewards, evaluation.answer.weights
         rows, failed = np.flatnonzero(fresh)[: len(rewards)], evaluation.failed
         # Refined designs are known as they came, and as they are now.
-        memory.add(asked.select(rows), np.where(failed, np.nan, evaluation.answer.rewards))
+        memory.add(asked.select(rows), np.where(failed, np.nan, came))
         memory.add(designs, np.where(failed, np.nan, rewards))
         if fresh.all():
             return designs, rewards, evaluation.answer.weights
         again = np.flatnonzero(~fresh & memory.holds(asked))
         known = asked.select(again)
         found = memory.rewards(known)
-        found = np.where(np.isnan(found), self.task.worst_reward, found)
+        found = np.where(np.isnan(found), self._worst, found)
         order = np.argsort(np.concatenate((rows, again)))  # as they were asked for
         told = DesignBatch.concatenate((designs, known)).select(order)
         return told, np.concatenate((rewards, found))[order], None
+
+    def _graded(self, evaluation: Evaluation) -> tuple[Floats, Floats]:
+        """What the method is told of designs, and of them as they came, before they were refined."""
+        rewards, answer, failed = evaluation.rewards, evaluation.answer, evaluation.failed
+        violation = answer.violation
+        if self.grading is None:
+            if violation is None:
+                return rewards, answer.rewards
+            self.grading = Grading.of(answer.rewards[~failed], violation[~failed])
+        far = np.zeros(len(rewards)) if violation is None else violation
+        told = np.where(failed, self._worst, self.grading.told(answer.rewards, far))
+        return told, told
+
+    @property
+    def _worst(self) -> float:
+        """What the method is told of designs that failed."""
+        worst = self.task.worst_reward
+        return worst if self.grading is None else min(worst, self.grading.least)
 
     # ------------------------------------------------------------------------------------------------ race
 
@@ -343,7 +372,7 @@ class Loop:
         try:
             if confirmer.race is not None and confirmer.race.after != after:
                 self._add_failures(confirmer.leave())
-            race = confirmer.start(self.ranking.candidates, after)
+            race = confirmer.start([scored for scored in self.ranking.candidates if scored.feasible], after)
             self.ranking.raced = race.ranked
             if race.objective is not None:
                 self.task.called.restore(race.objective)
@@ -375,7 +404,7 @@ class Loop:
         self.failures += tuple(failures)[: FAILURES_KEPT - len(self.failures)]
 
     def _row(self, evaluation: Evaluation, metrics: Metrics | None) -> HistoryRow:
-        rewards: Floats = evaluation.rewards[~evaluation.failed]
+        rewards: Floats = evaluation.rewards[evaluation.feasible]
         designs, best, counts, metrics = (
             evaluation.designs,
             self.ranking.best,
@@ -401,6 +430,8 @@ class Loop:
             values=named_values(designs) if sampled else None,
             restarted=metrics.restarted,
             redrawn=metrics.redrawn,
+            feasible=counts.feasible_count if counts.has_requirements else None,
+            broken=dict(counts.broken) or None,
             confirming=self.confirmer.racing,
             repeats=None if self._repeats is None else round(self._repeats, 4),
         )
@@ -421,7 +452,7 @@ class Loop:
         if arities is not None:  # those from a checkpoint do not know it
             top = tuple(replace(scored, design=scored.design.as_tree(arities)) for scored in top)
         return Result(
-            best=top[0] if top else None,
+            best=next((scored for scored in top if scored.feasible), None),
             top=top,
             history=tuple(self.history),
             calls=self.counts.calls,
@@ -432,6 +463,8 @@ class Loop:
             seconds=self.clock.seconds,
             seed=int(self.plan.seed),
             cost=self._cost,
+            feasible_count=self.counts.feasible_count if self.counts.has_requirements else None,
+            broken=self.counts.broken,
         )
 
     # ------------------------------------------------------------------------------------------------ save
@@ -470,6 +503,7 @@ class Loop:
             "fruitless": self._fruitless,
             "repeat_share": self._repeats,
             "latest_best": self._latest_best,
+            **({} if self.grading is None else {"grading": self.grading.to_dict()}),
             "seconds": self.clock.seconds,
             **self._marks(),
             **self.ranking.state(),
@@ -509,6 +543,7 @@ class Loop:
                 self.memory.restore(state.part("memory"))
             self._fruitless, self._repeats = int(data["fruitless"]), data["repeat_share"]
             self._latest_best = int(data.get("latest_best", 0))
+            self.grading = Grading.from_dict(data["grading"]) if "grading" in data else None
             self.evaluator.counts = Counts.from_dict(data)
             self.confirmer.evaluator.counts = Counts.from_dict(data["raced"])
             self.failures = [Failure.from_dict(failure) for failure in data["failures"]]
@@ -529,6 +564,7 @@ class Loop:
         return Pending(current, known)
 
 
-def _usable(evaluation: Evaluation) -> Floats:
-    """Rewards, -inf for those that failed."""
-    return np.where(evaluation.failed, -np.inf, evaluation.rewards)
+def _feasible(answer: Answer) -> Floats:
+    """Rewards, -inf for designs that break a requirement."""
+    violation = answer.violation
+    return answer.rewards if violation is None else np.where(violation > 0, -np.inf, answer.rewards)

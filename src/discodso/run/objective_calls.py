@@ -7,7 +7,7 @@ import queue
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,22 +19,32 @@ from discodso.run.task import Task
 from discodso.space.design import Design, DesignBatch
 from discodso.space.state import State
 
-Outcome = float | str  # a reward, or the reason why there is none
 Seeds = NDArray[np.uint64]
 _Found = TypeVar("_Found")
 GUARDED = "discodso-guarded"  # name of threads that may hang
+_ONLY_ONE = "violation"  # name of a requirement that has none
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a batch objective may return instead of rewards alone.
+    """What an objective may return instead of a reward alone, and a batch objective instead of rewards.
+
+        Measured(stiffness, violation=weight - 20)
+        Measured(gain, violation={"ripple": ripple - 1, "size": size - 30})
+
+    A design whose requirements are all met is feasible, and comes before all that are not; these are ordered by
+    the sum of what they are above 0, so requirements should be on one scale.
 
     Attributes:
-        rewards: one for each design.
-        cost: what the batch cost, in the unit that `Task.cost_unit` names, such as episodes.
-        reasons: for designs that failed, by position: what happened.
+        rewards: the reward of the design; from a batch objective one for each design. That of a design that breaks
+            a requirement may be NaN.
+        cost: what the call cost, in the unit that `Task.cost_unit` names, such as episodes.
+        reasons: for designs of a batch that failed, by position: what happened.
         weights: the evidence behind each reward, such as the episodes of its mean; None if all are equal.
-        cut: whether these are the first designs only, because there was no time for the others.
+        cut: whether these are the first designs of a batch only, because there was no time for the others.
+        violation: how far the design is from what is required: above 0 a requirement is broken, at 0 and below it
+            is met. A number, or a mapping by name if there are several; from a batch objective an array with one
+            for each design, or a mapping to such arrays.
     """
 
     rewards: Any
@@ -42,6 +52,32 @@ class Measured:
     reasons: Mapping[int, str] = field(default_factory=dict)
     weights: Any = None
     cut: bool = False
+    violation: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """What an objective said of one design, where that was more than a reward.
+
+    Attributes:
+        reward: NaN at most if a requirement is broken.
+        broken: by how much each requirement is, at least 0, by name; None if it named none.
+        cost: of the call.
+        weight: the evidence behind the reward, None if it did not say.
+    """
+
+    reward: float
+    broken: Mapping[str, float] | None = None
+    cost: float = 0.0
+    weight: float | None = None
+
+    @property
+    def feasible(self) -> bool:
+        """Whether all requirements are met."""
+        return not any((self.broken or {}).values())
+
+
+Outcome = float | str | Rated  # a reward, the reason why there is none, or more than a reward
 
 
 @dataclass(frozen=True)
@@ -80,20 +116,45 @@ class Rows:
 
 @dataclass(frozen=True)
 class Counts:
-    """What objective calls came to: how many, their cost in the unit of the task, and how many failed."""
+    """What objective calls came to.
+
+    Attributes:
+        calls: how many.
+        cost: in the unit of the task.
+        failure_count: how many failed.
+        feasible_count: how many met all requirements, of objectives that say how far these are broken.
+        broken: how many designs broke each requirement, by name.
+    """
 
     calls: int = 0
     cost: float = 0.0
     failure_count: int = 0
+    feasible_count: int = 0
+    broken: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Counts) -> Counts:
-        failed = self.failure_count + other.failure_count
-        return Counts(self.calls + other.calls, self.cost + other.cost, failed)
+        return Counts(
+            self.calls + other.calls,
+            self.cost + other.cost,
+            self.failure_count + other.failure_count,
+            self.feasible_count + other.feasible_count,
+            {
+                name: self.broken.get(name, 0) + other.broken.get(name, 0)
+                for name in (*self.broken, *(name for name in other.broken if name not in self.broken))
+            },
+        )
+
+    @property
+    def has_requirements(self) -> bool:
+        """Whether the objective has said how far requirements are broken."""
+        return bool(self.feasible_count or self.broken)
 
     @classmethod
     def from_dict(cls, data: Any) -> Counts:
         """Inverse of `asdict`; KeyError, TypeError or ValueError for anything else."""
-        return cls(int(data["calls"]), float(data["cost"]), int(data["failure_count"]))
+        broken = {str(name): int(count) for name, count in dict(data.get("broken", {})).items()}
+        feasible = int(data.get("feasible_count", 0))
+        return cls(int(data["calls"]), float(data["cost"]), int(data["failure_count"]), feasible, broken)
 
 
 NO_CALLS = Counts()
@@ -109,6 +170,9 @@ class Answer:
         cost: in the unit of the task.
         broken: whether a batch objective as a whole failed, rather than single designs.
         weights: float[n], evidence behind each reward, None if all are equal.
+        violations: float[n, k], by how much each requirement is broken, 0 where it is met or the design has
+            failed; None if the objective names none.
+        requirements: their k names.
     """
 
     rewards: Floats
@@ -116,6 +180,8 @@ class Answer:
     cost: float = 0.0
     broken: bool = False
     weights: Floats | None = None
+    violations: Floats | None = None
+    requirements: tuple[str, ...] = ()
 
     @classmethod
     def joined(cls, answers: Sequence[Answer]) -> Answer:
@@ -127,13 +193,48 @@ class Answer:
         rewards = np.concatenate([np.empty(0), *(answer.rewards for answer in answers)])
         known: list[Any] = [answer.weights for answer in answers if len(answer.rewards)]
         weights = None if any(own is None for own in known) else np.concatenate([np.empty(0), *known])
-        return cls(rewards, reasons, sum(answer.cost for answer in answers), weights=weights)
+        names = tuple(dict.fromkeys(name for answer in answers for name in answer.requirements))
+        parts = [answer.violations_of(names) for answer in answers]
+        violations = None if not names else np.concatenate(parts)
+        return cls(
+            rewards,
+            reasons,
+            sum(answer.cost for answer in answers),
+            weights=weights,
+            violations=violations,
+            requirements=names,
+        )
 
     @classmethod
     def of_outcomes(cls, outcomes: list[Outcome]) -> Answer:
         """From one outcome for each design."""
         reasons = {row: outcome for row, outcome in enumerate(outcomes) if isinstance(outcome, str)}
-        return cls(np.array([math.nan if isinstance(o, str) else o for o in outcomes], np.float64), reasons)
+        rated = {row: outcome for row, outcome in enumerate(outcomes) if isinstance(outcome, Rated)}
+        plain = [
+            math.nan if isinstance(o, str) else o.reward if isinstance(o, Rated) else o for o in outcomes
+        ]
+        answer = cls(np.array(plain, np.float64), reasons)
+        if not rated:
+            return answer
+        names = tuple(dict.fromkeys(name for own in rated.values() for name in own.broken or ()))
+        violations, weights = np.zeros((len(outcomes), len(names))), np.ones(len(outcomes))
+        for row, own in rated.items():
+            violations[row] = [(own.broken or {}).get(name, 0.0) for name in names]
+            weights[row] = 1.0 if own.weight is None else own.weight
+        return replace(
+            answer,
+            cost=sum(own.cost for own in rated.values()),
+            weights=weights if any(own.weight is not None for own in rated.values()) else None,
+            violations=violations if names else None,
+            requirements=names,
+        )
+
+    def violations_of(self, names: Sequence[str]) -> Floats:
+        """float[n, k], by how much requirements with these names are broken; those that nobody named are met."""
+        found = np.zeros((len(self.rewards), len(names)))
+        if self.violations is not None:
+            found[:, [names.index(name) for name in self.requirements]] = self.violations
+        return found
 
     @classmethod
     def failed(cls, count: int, reason: str, broken: bool = False) -> Answer:
@@ -143,20 +244,39 @@ class Answer:
     @property
     def counts(self) -> Counts:
         """What these calls came to."""
-        return Counts(len(self.rewards), self.cost, len(self.reasons))
+        whole = Counts(len(self.rewards), self.cost, len(self.reasons))
+        if self.violations is None:
+            return whole
+        failed = np.isin(np.arange(len(self.rewards)), list(self.reasons))
+        broken = (self.violations > 0).sum(axis=0).tolist()
+        found = {name: count for name, count in zip(self.requirements, broken, strict=True) if count}
+        feasible = ~failed & (self.violations <= 0).all(axis=1)
+        return replace(whole, feasible_count=int(feasible.sum()), broken=found)
+
+    @property
+    def violation(self) -> Floats | None:
+        """float[n], how far each design is from being feasible; None if nothing is required."""
+        return None if self.violations is None else np.asarray(self.violations.sum(axis=1))
 
     def to_state(self) -> State:
         """For a checkpoint."""
-        arrays = {"rewards": self.rewards, "weights": self.weights}
+        arrays = {"rewards": self.rewards, "weights": self.weights, "violations": self.violations}
         own = {name: array.copy() for name, array in arrays.items() if array is not None}
-        return State(own, {"reasons": [list(pair) for pair in self.reasons.items()], "cost": self.cost})
+        data = {"reasons": [list(pair) for pair in self.reasons.items()], "cost": self.cost}
+        return State(own, data | ({"requirements": list(self.requirements)} if self.requirements else {}))
 
     @classmethod
     def from_state(cls, state: State) -> Answer:
         """Inverse of `to_state`; KeyError, TypeError or ValueError for anything else."""
         reasons = {int(row): str(reason) for row, reason in state.data["reasons"]}
-        rewards, weights = state.arrays["rewards"], state.arrays.get("weights")
-        return cls(rewards, reasons, float(state.data["cost"]), weights=weights)
+        rewards, weights, violations = (state.arrays.get(key) for key in ("rewards", "weights", "violations"))
+        names = tuple(map(str, state.data.get("requirements", ())))
+        if rewards is None:
+            raise KeyError("rewards")
+        if violations is not None and violations.shape != (len(rewards), len(names)):
+            raise ValueError("violations that are not as many as designs and requirements")
+        cost = float(state.data["cost"])
+        return cls(rewards, reasons, cost, weights=weights, violations=violations, requirements=names)
 
 
 NOTHING_KNOWN = Answer(np.empty(0), {})
@@ -183,7 +303,7 @@ def call_objective(task: Task, design: Design, seed: int | None, limit: float | 
         return f"took longer than {limit:g} s" if outcome is None else outcome
     assert task.objective is not None
     try:
-        return _as_reward(task.objective(design, *(() if seed is None else (seed,))))
+        return _as_outcome(task.objective(design, *(() if seed is None else (seed,))))
     except (Exception, SystemExit) as error:
         return f"raised {describe(error)}"
 
@@ -202,8 +322,21 @@ def answer_at_once(task: Task, designs: DesignBatch, seeds: Seeds | None, limit:
             count = min(count, len(measured.rewards))
         answer = _as_answer(measured.rewards, count)
         weights = None if measured.weights is None else _as_weights(measured.weights, count)
-        reasons = {**answer.reasons, **measured.reasons}
-        return Answer(answer.rewards, reasons, float(measured.cost), weights=weights)
+        names, violations = _as_violations(measured.violation, count)
+        broken = violations.sum(axis=1)
+        lasting = {row: why for row, why in answer.reasons.items() if not broken[row] > 0}
+        reasons = {**lasting, **measured.reasons}
+        undecided = np.flatnonzero(~np.isfinite(broken)).tolist()
+        reasons |= {row: f"returned a violation of {broken[row]}" for row in undecided if row not in reasons}
+        violations[list(reasons)] = 0.0
+        return Answer(
+            answer.rewards,
+            reasons,
+            float(measured.cost),
+            weights=weights,
+            violations=violations if names else None,
+            requirements=names,
+        )
     except (Exception, SystemExit) as error:
         return Answer.failed(count, f"the batch objective raised {describe(error)}", broken=True)
 
@@ -237,7 +370,46 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {message}{where}"
 
 
-def _as_reward(value: Any) -> Outcome:
+def _as_violations(given: Any, count: int) -> tuple[tuple[str, ...], Floats]:
+    """What a batch objective said of requirements: their names, and float[count, k], NaN if it does not know."""
+    if given is None:
+        return (), np.zeros((count, 0))
+    named = given if isinstance(given, Mapping) else {_ONLY_ONE: given}
+    columns = [np.array(own, np.float64) for own in named.values()]
+    if any(own.shape != (count,) for own in columns):
+        raise ValueError("violation must be numbers, one for each design, or a mapping from names to these")
+    return tuple(map(str, named)), np.maximum(0.0, np.stack(columns, axis=1)) if columns else np.zeros(
+        (count, 0)
+    )
+
+
+def _as_outcome(value: Any) -> Outcome:
+    """What the objective returned for a design, or what is wrong with it."""
+    if not isinstance(value, Measured):
+        return _as_reward(value)
+    if value.reasons or value.cut:
+        return "returned Measured with reasons or cut, which are for batch objectives; raise an exception instead"
+    given = value.violation
+    named = given if isinstance(given, Mapping) else {} if given is None else {_ONLY_ONE: given}
+    broken = dict[str, float]()
+    for name, amount in named.items():
+        own = _as_reward(amount)
+        if isinstance(own, str) and own != "returned -inf":
+            return f"{own}, as the violation" + (f" of {name!s:.60}" if name != _ONLY_ONE else "")
+        broken[str(name)] = max(0.0, own) if isinstance(own, float) else 0.0
+    rated = Rated(
+        math.nan,
+        None if given is None else broken,
+        float(value.cost),
+        None if value.weights is None else float(_as_weights([value.weights], 1)[0]),
+    )
+    reward = _as_reward(value.rewards)
+    if isinstance(reward, str) and rated.feasible:
+        return reward
+    return replace(rated, reward=reward if isinstance(reward, float) else math.nan)
+
+
+def _as_reward(value: Any) -> float | str:
     """A finite float, or what is wrong with what the objective returned."""
     if type(value) is float:  # nearly always
         return value if math.isfinite(value) else f"returned {value}"

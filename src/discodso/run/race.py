@@ -90,11 +90,11 @@ class Race:
         designs = [scored.design for scored in self.candidates[: self.racing]]
         return replace(space.encode(designs * (self.calls // self.rounds // self.racing)), origin=space)
 
-    def told(self, rewards: Floats, weights: Floats | None) -> Race:
+    def told(self, rewards: Floats, weights: Floats | None, violation: Floats | None = None) -> Race:
         """After a round, or as much of it as there was: the answers to its batch.
 
-        Those not finite tell nothing. All designs are to have equally many, so answers beyond that are left out,
-        and all of a first round that is hardly begun.
+        Those not finite tell nothing, but that a requirement is broken. All designs are to have equally many, so
+        answers beyond that are left out, and all of a first round that is hardly begun.
         """
         equal = len(rewards) // self.racing
         if equal < _FIRST and not self.ranked:
@@ -102,10 +102,12 @@ class Race:
         rewards = rewards[: equal * self.racing]
         evidence = np.ones(len(rewards)) if weights is None else weights
         fresh = list(self.fresh)
-        for row in np.flatnonzero(np.isfinite(rewards)).tolist():
+        broken = np.zeros(len(rewards)) if violation is None else violation[: len(rewards)]
+        for row in np.flatnonzero(np.isfinite(rewards) | (broken > 0)).tolist():
             own = row % self.racing
             found = self.candidates[own]
-            more = Scored(found.design, float(rewards[row]), found.call, float(evidence[row]))
+            reward, far = float(rewards[row]), float(broken[row])
+            more = Scored(found.design, reward, found.call, float(evidence[row]), violation=far)
             before = fresh[own]
             fresh[own] = more if before is None else before.joined(more)
         order = sorted(range(self.racing), key=lambda row: _place(fresh[row]))
@@ -160,7 +162,10 @@ class Race:
 
 
 def _place(scored: Scored | None) -> tuple[float, ...]:
-    return (np.inf, 0, 0) if scored is None else (-scored.reward, len(scored.design), scored.call)
+    if scored is None:
+        return (np.inf, 0, 0, 0)
+    known = np.isfinite(scored.reward)
+    return (scored.violation, -scored.reward if known else np.inf, len(scored.design), scored.call)
 
 
 class Confirmer:
@@ -236,7 +241,7 @@ class Confirmer:
         )
         failures = (replace(failure, call=race.after + failure.call) for failure in evaluation.failures)
         self.race = replace(
-            race.told(evaluation.rewards, evaluation.answer.weights),
+            race.told(evaluation.rewards, evaluation.answer.weights, evaluation.answer.violation),
             counts=self.evaluator.counts,
             failures=(*race.failures, *failures)[:FAILURES_KEPT],
             known=NOTHING_KNOWN,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from html import escape
 from importlib import import_module
@@ -15,6 +15,7 @@ import numpy as np
 
 from discodso.base.arrays import Floats, Ints
 from discodso.run import curves
+from discodso.run.goals import feasibility_words
 from discodso.run.history import HistoryRow
 from discodso.space.design import Design, DesignBatch
 
@@ -46,11 +47,12 @@ class Scored:
     """A design and its reward.
 
     Attributes:
-        reward: the mean of all its evaluations, if there were several.
+        reward: the mean of all its evaluations, if there were several; may be NaN if a requirement is broken.
         call: number of the objective call that first gave it, counted from 1.
         weight: the evidence behind the reward: evaluations, or what the task counts, such as episodes.
         evaluations: how many.
         spread: their squared distances from the mean, by weight, in all.
+        violation: how far the design is from meeting all requirements, mean of its evaluations; 0 if feasible.
     """
 
     design: Design
@@ -59,28 +61,43 @@ class Scored:
     weight: float = 1.0
     evaluations: int = 1
     spread: float = 0.0
+    violation: float = 0.0
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the design meets all requirements."""
+        return not self.violation
 
     @property
     def error(self) -> float | None:
         """Standard error of the reward, None after a single evaluation."""
-        if self.evaluations < 2:
+        if self.evaluations < 2 or not math.isfinite(self.spread):
             return None
         return math.sqrt(self.spread / (self.evaluations - 1) / self.weight)
 
     def reward_text(self, form: str = ".6g") -> str:
-        """The reward, with its error where there is one."""
-        return f"{self.reward:{form}}" + ("" if self.error is None else f" ± {self.error:.2g}")
+        """The reward, with its error where there is one, and how far the design is from being feasible."""
+        error = "" if self.error is None else f" ± {self.error:.2g}"
+        broken = "" if self.feasible else f" (violation {self.violation:.3g})"
+        return f"{self.reward:{form}}{error}{broken}"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        own: dict[str, Any] = {"reward": self.reward, "call": self.call, "weight": self.weight}
+        known = math.isfinite(self.reward)
+        reward = self.reward if known else None
+        own: dict[str, Any] = {"reward": reward, "call": self.call, "weight": self.weight}
+        if self.violation:
+            own["violation"] = self.violation
         if self.evaluations > 1:
-            own |= {"evaluations": self.evaluations, "spread": self.spread, "error": self.error}
+            own["evaluations"] = self.evaluations
+            if known:
+                own |= {"spread": self.spread, "error": self.error}
         return {**own, "design": self.design.to_dict()}
 
     def joined(self, other: Scored) -> Scored:
         """With the evidence of more evaluations of the same design."""
         weight = self.weight + other.weight
+        violation = (self.violation * self.weight + other.violation * other.weight) / weight
         reward = (self.reward * self.weight + other.reward * other.weight) / weight
         between = self.weight * other.weight / weight * (self.reward - other.reward) ** 2
         return replace(
@@ -89,17 +106,23 @@ class Scored:
             weight=weight,
             evaluations=self.evaluations + other.evaluations,
             spread=self.spread + other.spread + between,
+            violation=violation,
         )
 
     @classmethod
     def from_dict(cls, data: Any) -> Scored:
         """Inverse of `to_dict`; KeyError, TypeError or ValueError for anything else."""
-        weight, spread = float(data["weight"]), float(data.get("spread", 0.0))
+        weight, violation = float(data["weight"]), float(data.get("violation", 0.0))
+        unknown = data["reward"] is None and violation > 0
+        spread = float(data.get("spread", math.nan if unknown else 0.0))
+        reward = math.nan if unknown else float(data["reward"])
         evaluations = int(data.get("evaluations", 1))
-        if not (0 < weight < math.inf and evaluations >= 1 and 0 <= spread < math.inf):
+        if not (0 < weight < math.inf and evaluations >= 1 and (unknown or 0 <= spread < math.inf)):
             raise ValueError("evidence of a scored design that cannot be")
+        if not 0 <= violation < math.inf:
+            raise ValueError("a violation that cannot be")
         design = Design.from_dict(data["design"])
-        return cls(design, float(data["reward"]), int(data["call"]), weight, evaluations, spread)
+        return cls(design, reward, int(data["call"]), weight, evaluations, spread, violation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +148,16 @@ class Result:
     """Everything a search found.
 
     Attributes:
-        best: the best design, None if no evaluation succeeded.
+        best: the best design, None if no evaluation succeeded, or no design met all requirements.
         top: the best distinct designs, best first; where a race on fresh seeds chose the winner, by how far they
-            came, then those that were not in it.
+            came, then those that were not in it. Infeasible designs come last, by their violation.
         history: one row for each batch.
         calls: objective calls, failed ones included.
         failure_count: how many failed; `failures` has the first of them.
         stop: why the search ended; `stop.value` says it in a sentence, `detail` adds to it.
         cost: what the calls cost, in the unit of the task, if it has one.
+        feasible_count: how many designs met all requirements, None if the objective names none.
+        broken: how many designs broke each requirement, by name.
     """
 
     best: Scored | None
@@ -146,11 +171,20 @@ class Result:
     seconds: float
     seed: int
     cost: float | None = None
+    feasible_count: int | None = None
+    broken: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         best = "no design" if self.best is None else f"best {self.best.reward:.6g}"
+        return f"<Result: {best} after {self.counts_text}; {self.sentence}>"
+
+    @property
+    def counts_text(self) -> str:
+        """Calls, how many of them failed and how many designs were feasible, in words."""
         failed = f", {self.failure_count} failed" if self.failure_count else ""
-        return f"<Result: {best} after {self.calls} calls{failed}; {self.sentence}>"
+        if self.feasible_count is not None:
+            failed += f", {feasibility_words(self.feasible_count, self.broken)}"
+        return f"{self.calls} calls{failed}"
 
     @property
     def sentence(self) -> str:
@@ -187,8 +221,7 @@ class Result:
             for place, scored in enumerate(self.top[:5])
         )
         table = f"<table><tr><th>reward</th><th>call</th><th>design</th></tr>{rows}</table>" if rows else ""
-        failed = f", {self.failure_count} failed" if self.failure_count else ""
-        words = escape(f"{self.calls} objective calls{failed}, {self.seconds:.1f} s: {self.sentence}")
+        words = escape(f"{self.counts_text}, {self.seconds:.1f} s: {self.sentence}")
         return f"<p>{words}</p>{self.plot_learning()._repr_svg_() if rows else ''}{table}"
 
     def to_dict(self, history: bool = True) -> dict[str, Any]:
@@ -201,6 +234,11 @@ class Result:
             "cost": self.cost,
             "failure_count": self.failure_count,
             "failures": [failure.to_dict() for failure in self.failures],
+            **(
+                {}
+                if self.feasible_count is None
+                else {"feasible_count": self.feasible_count, "broken": dict(self.broken)}
+            ),
             "stop": self.stop.name.lower(),
             "stop_sentence": self.stop.value,
             "detail": self.detail,
@@ -227,7 +265,8 @@ class Ranking:
     """The best distinct designs of a run so far: first those that a race on fresh seeds has put in order, once
     there is one, then those of the search.
 
-    At equal rewards the one with more evidence stands first, then the shorter, then the earlier.
+    Feasible designs come before all that break a requirement, and these in the order of their violations. At equal
+    rewards the one with more evidence stands first, then the shorter, then the earlier.
 
     Args:
         size: how many to keep.
@@ -251,20 +290,35 @@ class Ranking:
         self._cautious = cautious
         self._spread, self._repeats = 0.0, 0  # of all designs that were evaluated again
 
-    def add(self, designs: DesignBatch, rewards: Floats, calls: Ints, weights: Floats | None = None) -> None:
-        """Take designs with their rewards and the numbers of the calls; non-finite rewards are passed over."""
+    def add(
+        self,
+        designs: DesignBatch,
+        rewards: Floats,
+        calls: Ints,
+        weights: Floats | None = None,
+        violation: Floats | None = None,
+    ) -> None:
+        """Take designs with their rewards and the numbers of the calls, and with their violations if something is
+        required; non-finite rewards are passed over, but for infeasible designs."""
         evidence = np.ones(len(rewards)) if weights is None else np.asarray(weights, np.float64)
+        broken = np.zeros(len(rewards)) if violation is None else violation
         worth = rewards - np.sqrt(self._variance / evidence)
+        worth = np.where(np.isnan(worth), -np.inf, worth)
         last = self.candidates[-1] if len(self.candidates) == self._kept else None
         floor, longest = (-math.inf, 0) if last is None else (self._worth(last), len(last.design))
+        most = math.inf if last is None else last.violation
         lengths = designs.design_lengths()
-        finite = np.isfinite(rewards)
-        promising = finite & ((worth > floor) | ((worth == floor) & (lengths < longest)))
+        finite = np.isfinite(rewards) | (broken > 0)
+        better = (worth > floor) | ((worth == floor) & (lengths < longest))
+        promising = finite & ((broken < most) | ((broken == most) & better))
         rows = np.flatnonzero(finite if self._noisy else promising)
         known = {scored.design: scored for scored in self.candidates}
         taken = 0
-        for row in rows[np.lexsort((lengths[rows], -worth[rows]))].tolist():
-            scored = Scored(designs[row], float(rewards[row]), int(calls[row]), float(evidence[row]))
+        for row in rows[np.lexsort((lengths[rows], -worth[rows], broken[rows]))].tolist():
+            evident = float(evidence[row])
+            scored = Scored(
+                designs[row], float(rewards[row]), int(calls[row]), evident, violation=float(broken[row])
+            )
             before = known.get(scored.design)
             if before is not None:
                 known[scored.design] = self._joined(before, scored)
@@ -277,6 +331,8 @@ class Ranking:
         if not self._noisy:
             return more if more.weight > before.weight else before
         both = before.joined(more)
+        if not math.isfinite(both.spread):
+            return both
         self._spread += both.spread - before.spread - more.spread
         self._repeats += 1
         return both
@@ -287,17 +343,19 @@ class Ranking:
         return self._spread / self._repeats if self._cautious and self._repeats else 0.0
 
     def _worth(self, scored: Scored, errors: int = 1) -> float:
-        return scored.reward - errors * math.sqrt(self._variance / scored.weight)
+        worth = scored.reward - errors * math.sqrt(self._variance / scored.weight)
+        return -math.inf if math.isnan(worth) else worth
 
     def _place(self, scored: Scored) -> tuple[float, ...]:
-        return -self._worth(scored), -scored.weight, len(scored.design), scored.call
+        return scored.violation, -self._worth(scored), -scored.weight, len(scored.design), scored.call
 
     def reaches(self, target: float) -> bool:
         """Whether the search has a design as good as that; a cautious ranking goes by means of several evaluations
         only, two standard errors below, and has to know how much evaluations vary."""
+        candidates = [scored for scored in self.candidates if scored.feasible]
         if not self._cautious:
-            return bool(self.candidates) and self.candidates[0].reward >= target
-        known = [scored for scored in self.candidates if scored.evaluations > 1]
+            return bool(candidates) and candidates[0].reward >= target
+        known = [scored for scored in candidates if scored.evaluations > 1]
         return self._repeats >= _REPEATS and any(self._worth(scored, 2) >= target for scored in known)
 
     def state(self) -> dict[str, Any]:
@@ -315,8 +373,10 @@ class Ranking:
 
     @property
     def best(self) -> Scored | None:
-        """The best of all, None before the first success."""
-        return next(iter(self.raced or self.candidates), None)
+        """The best of all, None before the first that is feasible."""
+        return next(
+            (scored for scored in (self.top if self.raced else self.candidates) if scored.feasible), None
+        )
 
     @property
     def top(self) -> tuple[Scored, ...]:
