@@ -370,7 +370,7 @@ def test_odd_settings_are_shown_as_far_as_they_go(tmp_path, capsys):
 
 
 def test_a_folder_in_use_is_not_resumed(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("discodso.run.folder._LOCK_ATTEMPTS", 1)
+    monkeypatch.setattr("discodso.base.locks.WAIT", 0.0)
     arguments = ["--length", "4", "--budget", "200", "--json", "--out", str(tmp_path / "run")]
     assert CliRunner().invoke(app, ["run", "bitstring", *arguments]).exit_code == 0
     with RunFolder.reopen(tmp_path / "run"):

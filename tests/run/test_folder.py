@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -22,6 +24,9 @@ from discodso import (
     resume,
     search,
 )
+from discodso.report.folders import read_run
+from discodso.report.page import page
+from discodso.report.page_data import page_data
 from discodso.run.checkpoint import NAME, PREVIOUS
 
 
@@ -48,7 +53,7 @@ def test_a_run_that_was_killed_while_it_wrote_its_settings_is_started_again(tmp_
 def test_two_processes_cannot_run_in_one_folder(tmp_path, monkeypatch):
     from discodso.run import folder as rundir
 
-    monkeypatch.setattr(rundir, "_LOCK_ATTEMPTS", 1)
+    monkeypatch.setattr("discodso.base.locks.WAIT", 0.0)
     search(TASK, budget=60, method=SMALL, out=tmp_path / "run")
     with rundir.RunFolder.reopen(tmp_path / "run"):
         assert rundir.is_running(tmp_path / "run")
@@ -170,3 +175,48 @@ def test_the_folder_tells_where_it_was_made(tmp_path):
     assert not [
         file for file in (tmp_path / "run").iterdir() if "pickle" in file.name or file.suffix == ".pkl"
     ]
+
+
+@pytest.mark.parametrize("way", ["renamed", "deleted"])
+def test_a_folder_that_is_taken_from_under_a_run_is_not_made_again(tmp_path, way):
+    place = tmp_path / "run"
+
+    def take(row, best):
+        if row.calls == 100:
+            place.rename(tmp_path / "moved") if way == "renamed" else shutil.rmtree(place)
+
+    with pytest.raises(FileError, match="was renamed, removed or replaced while"):
+        search(TASK, budget=200, method=SMALL, out=place, callback=take, checkpoint_seconds=0)
+    assert not place.exists()
+    if way == "renamed":
+        assert comparable(resume(tmp_path / "moved", task=TASK)) == comparable(
+            search(TASK, budget=200, method=SMALL)
+        )
+
+
+@pytest.mark.parametrize("trick", ["link", "second name", "pipe", "device"])
+def test_a_stranger_cannot_have_other_files_written_or_read_through_a_run_folder(
+    two_checkpoints, tmp_path, trick
+):
+    own = tmp_path / "mine.txt"
+    own.write_text(secret := "[task]\nname = 'secret'\n")
+    for name in ("history.jsonl", "lock", "settings.toml", "top.json", NAME):
+        path = two_checkpoints / name
+        kept = path.read_bytes()
+        path.unlink()
+        if trick == "link":
+            path.symlink_to(own)
+        elif trick == "second name":
+            path.hardlink_to(own)
+        elif trick == "pipe":
+            os.mkfifo(path)
+        else:
+            path.symlink_to("/dev/zero")
+        with contextlib.suppress(DiscodsoError):
+            resume(two_checkpoints, task=TASK, budget=250)
+        assert own.read_text() == secret
+        if trick != "second name":  # which is a file like any other, for reading
+            with contextlib.suppress(DiscodsoError):
+                assert "secret" not in page(page_data([read_run(two_checkpoints)]))
+        path.unlink()
+        path.write_bytes(kept)

@@ -54,7 +54,7 @@ def run_file(
     """Do what a settings file says."""
     from discodso.run.settings import read
 
-    _start(read(settings, starting.changes), starting.out, watching)
+    _start(read(settings, starting.changes, follow=True), starting.out, watching)
 
 
 @run.command("bitstring")

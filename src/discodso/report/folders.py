@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from discodso.base.files import read_object
+from discodso.base.files import MOST_WORDS, read_object, read_plain
 from discodso.run.curves import Curve, Lines, Track, batch_rewards, lengths, proposer_shares, token_shares
 from discodso.run.folder import (
     ENVIRONMENT,
@@ -135,7 +135,7 @@ def read_run(path: Path) -> RunRecord:
     return RunRecord(
         path=path,
         settings=settings,
-        settings_text=(path / SETTINGS).read_text(encoding="utf-8", errors="replace"),
+        settings_text=read_plain(path / SETTINGS, MOST_WORDS).decode("utf-8", errors="replace"),
         environment=read_object(path / ENVIRONMENT) or {},
         history=tuple(read_history(path / HISTORY)),
         top=top,

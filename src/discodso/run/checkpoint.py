@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -17,7 +16,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from discodso.base.errors import CheckpointError
-from discodso.base.files import file_errors, write_atomically
+from discodso.base.files import file_errors, read_plain, replace_file, write_atomically
 from discodso.space.state import Arrays, State
 
 FORMAT, VERSION = "discodso checkpoint", "1"
@@ -57,11 +56,11 @@ def from_bytes(content: bytes) -> State:
 def save(folder: Path, state: State) -> None:
     """Write the checkpoint of a run folder; the one before it becomes the previous one."""
     current, fresh = folder / NAME, folder / _NEW
-    write_atomically(fresh, to_bytes(state))
+    write_atomically(fresh, to_bytes(state), folders=False)
     with file_errors(f"cannot write {current}"):
         if current.exists():
-            os.replace(current, folder / PREVIOUS)
-        os.replace(fresh, current)
+            replace_file(current, folder / PREVIOUS)
+        replace_file(fresh, current)
 
 
 def is_there(folder: Path) -> bool:
@@ -75,7 +74,7 @@ def load(folder: Path) -> tuple[State, str]:
     for name in _NEWEST_FIRST:
         path = folder / name
         try:
-            return from_bytes(path.read_bytes()), "; ".join(refused)
+            return from_bytes(read_plain(path)), "; ".join(refused)
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -92,7 +91,7 @@ def set_refused_aside(folder: Path) -> None:
     for name in (_NEW, NAME):
         path = folder / name
         try:
-            from_bytes(path.read_bytes())
+            from_bytes(read_plain(path))
         except CheckpointError:
             path.replace(folder / _REFUSED)
         except OSError:

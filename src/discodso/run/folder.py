@@ -6,7 +6,8 @@
     top.json           the best designs so far, counts, why the run ended; of trees how many children a token has
     checkpoint.safetensors, checkpoint.previous.safetensors
 
-Files are replaced whole; the history grows by whole lines, and is cut back to the checkpoint by a resumed run.
+Files are replaced whole; the history grows by whole lines, and is cut back to the checkpoint by a resumed run. A
+folder may come from a stranger: only plain files in it are read and written, no links are followed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import os
 import platform
 import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,7 +26,19 @@ from typing import Any
 
 from discodso.base.checks import is_integer
 from discodso.base.errors import CheckpointError, SettingsError
-from discodso.base.files import Closing, FileError, file_errors, json_numbers, read_object, write_atomically
+from discodso.base.files import (
+    MOST_BYTES,
+    MOST_WORDS,
+    Closing,
+    FileError,
+    file_errors,
+    json_numbers,
+    open_plain,
+    read_object,
+    read_plain,
+    write_atomically,
+)
+from discodso.base.locks import FolderLock, is_lock, is_locked
 from discodso.base.toml_text import to_toml
 from discodso.base.version import __version__
 from discodso.run.history import HistoryRow
@@ -34,17 +46,16 @@ from discodso.run.result import Scored
 from discodso.space.design import Design
 
 SETTINGS, ENVIRONMENT, HISTORY = "settings.toml", "environment.json", "history.jsonl"
-TOP, LOCK = "top.json", "lock"
+TOP = "top.json"
 _PACKAGES = ("numpy", "scipy", "torch", "numba", "safetensors", "pydantic", "gymnasium", "distributed", "ray")
-_LOCK_ATTEMPTS = 30
 
 
 class RunFolder(Closing):
     """A folder that this process writes. `create` and `reopen` make one; both hold its lock until `close`."""
 
-    def __init__(self, path: Path, lock: int) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path.absolute()  # an objective may change the current folder
-        self._lock: int | None = lock
+        self.lock = FolderLock(self.path)
         self._history: int | None = None
 
     @classmethod
@@ -54,12 +65,12 @@ class RunFolder(Closing):
         require_unused(path)
         with file_errors(f"cannot make the folder {path}"):
             path.mkdir(parents=True, exist_ok=True)
-        folder = cls(path, _locked(path))
+        folder = cls(path)
         try:
             require_unused(path)  # again: another process may have had the lock
             _remove_temporaries(path)
             folder.write_settings(settings)  # first: from here on it can be resumed
-            write_atomically(path / ENVIRONMENT, json.dumps(environment(), indent=1) + "\n")
+            folder.write(ENVIRONMENT, json.dumps(environment(), indent=1) + "\n")
             folder._open_history(0)
         except BaseException:
             folder.close()
@@ -71,21 +82,21 @@ class RunFolder(Closing):
         """Take hold of a run folder to go on with it."""
         path = Path(path)
         require_run_folder(path)
-        folder = cls(path, _locked(path))
+        folder = cls(path)
         _remove_temporaries(path)
         return folder
 
     def close(self) -> None:
         """Let go of the folder."""
-        for handle in (self._history, self._lock):
-            if handle is not None:
-                os.close(handle)
-        self._history = self._lock = None
+        if self._history is not None:
+            os.close(self._history)
+        self._history = None
+        self.lock.close()
 
     def take_history(self, rows: int) -> list[HistoryRow]:
         """The first `rows` rows; what a lost process wrote after them is cut off."""
         path = self.path / HISTORY
-        lines = _read(path).split(b"\n")[:-1] if path.exists() else []
+        lines = _read(path).split(b"\n")[:-1] if os.path.lexists(path) else []
         kept = [row for row in map(history_row, lines[:rows]) if row is not None]
         if len(kept) < rows:
             raise CheckpointError(
@@ -96,31 +107,39 @@ class RunFolder(Closing):
 
     def _open_history(self, size: int) -> None:
         path = self.path / HISTORY
+        self.lock.check()
         with file_errors(f"cannot write {path}"):
-            self._history = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            self._history = open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             os.ftruncate(self._history, size)
 
     def append(self, row: HistoryRow) -> None:
         """Add a row to the history, as one line in one write."""
         assert self._history is not None
+        self.lock.check()
         line = (json.dumps(row.to_dict(), allow_nan=False) + "\n").encode()
         with file_errors(f"cannot write {self.path / HISTORY}"):
             if os.write(self._history, line) < len(line):  # a disk that has just become full
                 raise OSError("only a part of a line could be written")
 
     def sync(self) -> None:
-        """Bring the history to the disk, so that a checkpoint never knows more rows than it has."""
+        """Bring the history to the disk, so that a checkpoint, which comes next, never knows more rows than it."""
+        self.lock.check()
         if self._history is not None:
             with file_errors(f"cannot write {self.path / HISTORY}"):
                 os.fsync(self._history)
 
     def write_top(self, summary: Mapping[str, Any]) -> None:
         """Write the best designs and how the run stands."""
-        write_atomically(self.path / TOP, json.dumps(summary, allow_nan=False, indent=1) + "\n")
+        self.write(TOP, json.dumps(summary, allow_nan=False, indent=1) + "\n")
 
     def write_settings(self, settings: Mapping[str, Any]) -> None:
         """Write the settings, or replace them: a resumed run may have a larger budget."""
-        write_atomically(self.path / SETTINGS, to_toml(settings))
+        self.write(SETTINGS, to_toml(settings))
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Write a file of the folder, if it is still the one that was opened."""
+        self.lock.check()
+        write_atomically(self.path / name, content, folders=False)
 
 
 def require_unused(path: Path) -> None:
@@ -137,7 +156,7 @@ def require_unused(path: Path) -> None:
 
 def _is_trace(file: Path) -> bool:
     """Whether a file is what a run leaves that was killed before it had written its settings."""
-    return file.name == LOCK or file.match(f".{SETTINGS}.*.tmp")
+    return is_lock(file.name) or file.match(f".{SETTINGS}.*.tmp")
 
 
 def _remove_temporaries(path: Path) -> None:
@@ -150,13 +169,13 @@ def require_run_folder(path: Path) -> None:
     """Refuse what is no run folder."""
     if not path.is_dir():
         raise FileError(f"there is no folder {path}")
-    if not (path / SETTINGS).is_file():
+    if not os.path.lexists(path / SETTINGS):
         raise FileError(f"{path} is no run folder: it has no {SETTINGS}")
 
 
-def read_settings(path: Path) -> dict[str, Any]:
-    """A settings file as nested dictionaries, not yet checked."""
-    content = _read(path)
+def read_settings(path: Path, *, follow: bool = False) -> dict[str, Any]:
+    """A settings file as nested dictionaries, not yet checked; links are followed where the user has named it."""
+    content = _read(path, MOST_WORDS, follow)
     try:
         return tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # of TOML and of UTF-8
@@ -165,7 +184,7 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 def read_history(path: Path) -> list[HistoryRow]:
     """Rows of a history that may be growing; lines that are none are passed over."""
-    lines = _read(path).split(b"\n") if path.exists() else []
+    lines = _read(path).split(b"\n") if os.path.lexists(path) else []
     return [row for row in map(history_row, lines) if row is not None]
 
 
@@ -220,14 +239,7 @@ def first_failures(top: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def is_running(path: Path) -> bool:
     """Whether a process holds the folder."""
-    try:
-        handle = os.open(path / LOCK, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        return not _lock(handle, exclusive=False)
-    finally:
-        os.close(handle)
+    return is_locked(path)
 
 
 def environment() -> dict[str, Any]:
@@ -265,34 +277,9 @@ def _commit() -> str | None:
         return None
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, most: int = MOST_BYTES, follow: bool = False) -> bytes:
     with file_errors(f"cannot read {path}"):
         try:
-            return path.read_bytes()
+            return read_plain(path, most, follow=follow)
         except FileNotFoundError:
             raise FileError(f"there is no file {path}") from None
-
-
-def _locked(path: Path) -> int:
-    """An open handle with the lock of a folder; the system drops it when the process ends, however it ends."""
-    with file_errors(f"cannot write into {path}"):
-        handle = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    # Workers of a killed run have a share in its lock, and take a moment to notice that they are orphans.
-    for attempt in range(_LOCK_ATTEMPTS):
-        if _lock(handle, exclusive=True):
-            return handle
-        time.sleep(0.1 * (attempt < _LOCK_ATTEMPTS - 1))
-    os.close(handle)
-    raise FileError(f"another process is running in {path}; wait for it, or stop it first")
-
-
-def _lock(handle: int, exclusive: bool) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system: two processes on one folder are then the user's care
-        return True
-    try:
-        fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

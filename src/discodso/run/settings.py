@@ -156,9 +156,9 @@ def _parts(hint: Any) -> list[type[Any]]:
     return [part for part in (hint, *get_args(hint)) if is_dataclass(part)]  # type: ignore[misc]
 
 
-def read(path: Path, changes: Sequence[str] = ()) -> RunSettings:
-    """Read a settings file and apply changes of the form "table.key=value"."""
-    data = read_settings(path)
+def read(path: Path, changes: Sequence[str] = (), *, follow: bool = False) -> RunSettings:
+    """Read a settings file and apply changes of the form "table.key=value"; see `read_settings`."""
+    data = read_settings(path, follow=follow)
     apply_changes(data, changes)
     return parse(data, str(path))
 

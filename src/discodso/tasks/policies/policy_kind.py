@@ -16,7 +16,7 @@ import numpy as np
 
 from discodso.base.checks import is_integer, require
 from discodso.base.errors import DeclarationError, DiscodsoError, SettingsError
-from discodso.base.files import read_object, write_atomically
+from discodso.base.files import MOST_WORDS, read_object, read_plain, write_atomically
 from discodso.base.options import require_nothing_left, taken, with_options
 from discodso.baselines.literature import Practising
 from discodso.disco.disco import DisCoSettings, batch_for
@@ -32,7 +32,7 @@ from discodso.disco.settings import (
 )
 from discodso.run.callbacks import Callbacks
 from discodso.run.clock import Clock
-from discodso.run.folder import ENVIRONMENT
+from discodso.run.folder import ENVIRONMENT, require_run_folder
 from discodso.run.history import HistoryRow
 from discodso.run.kinds import Kind, Outcome, Prepared, Shown
 from discodso.run.plan import Plan
@@ -372,6 +372,7 @@ def _write(
     """
     if folder is None:
         return
+    require_run_folder(folder)
     found.policy.save(folder / POLICY)
     if found.trimming is not None:
         found.trimming.other.save(folder / ("untrimmed.json" if found.trimming.holds else "trimmed.json"))
@@ -412,7 +413,7 @@ def _point(own: Finalist, chosen: bool) -> dict[str, Any]:
 def _read(folder: Path) -> dict[str, Any] | None:
     """What `_write` has written: the tree, the figures and the picture, each None if it is not there."""
     try:
-        picture = (folder / _PICTURE).read_text(encoding="utf-8")
+        picture = read_plain(folder / _PICTURE, MOST_WORDS).decode("utf-8")
     except (OSError, ValueError):
         picture = None
     policy, summary = read_object(folder / POLICY), read_object(folder / _SUMMARY)

@@ -67,7 +67,7 @@ def _of_folder(folder: Path, environment: str) -> Start:
     theirs = named.get("environment", "another task") if isinstance(named, dict) else "another task"
     if theirs != environment:
         raise DeclarationError(f"start_from: {folder} is a run of {theirs}, not of {environment}")
-    winner = (TreePolicy.load(folder / POLICY),) if (folder / POLICY).is_file() else ()
+    winner = (TreePolicy.load(folder / POLICY, follow=False),) if (folder / POLICY).is_file() else ()
     try:
         designs = designs_of(folder)
     except DiscodsoError:

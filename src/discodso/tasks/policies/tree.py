@@ -14,7 +14,7 @@ import numpy as np
 
 from discodso.base.arrays import Ints
 from discodso.base.errors import InvalidDesignError
-from discodso.base.files import write_atomically
+from discodso.base.files import MOST_WORDS, read_plain, write_atomically
 from discodso.space.design import one_line
 from discodso.tasks.policies.columns import Columns, fill_action, walk
 from discodso.tasks.policies.leaves import ActionNumbers, Leaf
@@ -180,10 +180,10 @@ class DecisionTree:
         }
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a tree from a JSON file."""
+    def load(cls, path: str | Path, *, follow: bool = True) -> Self:
+        """Read a tree from a JSON file, through symbolic links unless `follow` is False."""
         try:
-            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+            return cls.from_dict(json.loads(read_plain(Path(path), MOST_WORDS, follow=follow)))
         except OSError as error:
             raise InvalidDesignError(f"cannot read {path}: {error.strerror or error}") from None
         except InvalidDesignError as error:

@@ -26,9 +26,10 @@ def policy_file(path: str | Path) -> Path:
     """The file of a policy: itself, or that in the folder of a run."""
     if not Path(path).is_dir():
         return Path(path)
-    if not (Path(path) / POLICY).is_file():
+    file = Path(path) / POLICY
+    if not file.is_file() or file.is_symlink():
         raise FileError(f"{path} has no {POLICY}; a search for a policy writes it when it has ended")
-    return Path(path) / POLICY
+    return file
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -46,7 +46,7 @@ def write_equation(folder: Path, found: FoundEquation, calls: int) -> None:
         ],
         "plot": _plot(chosen, data.X, data.y),
     }
-    write_atomically(folder / EQUATION, json.dumps(content, allow_nan=False) + "\n")
+    write_atomically(folder / EQUATION, json.dumps(content, allow_nan=False) + "\n", folders=False)
 
 
 def read_equation(folder: Path) -> dict[str, Any] | None:

@@ -20,6 +20,7 @@ import numpy as np
 
 from discodso.base.arrays import Floats
 from discodso.base.errors import DeclarationError
+from discodso.base.files import read_plain
 
 _SEPARATORS = ("\t", ";", "|", ",", " ")  # a blank stands for any number of blanks and tabs
 _SAMPLE = 20  # rows by which a separator is known
@@ -187,7 +188,7 @@ def refuse_cell(place: str, column: str, cell: object) -> None:
 def read_bytes(path: Path) -> bytes:
     """The content of a file, unpacked if it is packed by gzip."""
     try:
-        content = path.read_bytes()
+        content = read_plain(path, follow=True)
         return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
     except FileNotFoundError:
         raise DeclarationError(f"there is no file {path}") from None
