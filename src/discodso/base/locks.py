@@ -58,7 +58,7 @@ class FolderLock(Closing):
             self._handle: int | None = open_plain(self._path, os.O_RDWR | os.O_CREAT)
         until = time.monotonic() + (WAIT if wait is None else wait)
         try:
-            with file_errors(f"cannot lock {folder}"):
+            with file_errors(f"cannot write into {folder}"):
                 while (refusal := self._refused()) is not None:
                     if time.monotonic() >= until:
                         raise FileError(refusal)

@@ -118,6 +118,9 @@ def compare(
         str, Option(help="Of the episodes that policies are compared in, FIRST-LAST or SEED,SEED,...")
     ] = "1000000-1000999",
     workers: Annotated[int, Option(help="For these episodes.")] = 1,
+    environment: Annotated[
+        str | None, Option("--env", help="Id of their environment; that of the first policy by default.")
+    ] = None,
     csv: Annotated[Path | None, Option(help="CSV file to write.")] = None,
     figure: Annotated[
         Path | None, Option(help="Best reward against calls to write, .svg, .pdf or .png.")
@@ -140,7 +143,7 @@ def compare(
     if figure is not None:
         figures.require_format(figure)
     if at is None and (policies := _policies(folders)):
-        _compare_policies(policies, seeds, workers, csv, as_json)
+        _compare_policies(policies, seeds, workers, environment, csv, as_json)
         return
     tasks = by_task([read_run(folder) for folder in folders])
     if len(tasks) > 1:
@@ -179,7 +182,12 @@ def _policies(paths: list[Path]) -> dict[str, TreePolicy]:
 
 
 def _compare_policies(
-    policies: dict[str, TreePolicy], seeds: str, workers: int, csv: Path | None, as_json: bool
+    policies: dict[str, TreePolicy],
+    seeds: str,
+    workers: int,
+    environment: str | None,
+    csv: Path | None,
+    as_json: bool,
 ) -> None:
     from rich.markup import escape
     from rich.table import Table
@@ -190,7 +198,7 @@ def _compare_policies(
     from discodso.tasks.policies.paired import compare_policies
     from discodso.tasks.policies.policy_options import read_seeds
 
-    found = compare_policies(policies, read_seeds([seeds], "--seeds") or (), workers=workers)
+    found = compare_policies(policies, read_seeds([seeds], "--seeds") or (), environment, workers)
     if csv is not None:
         write_atomically(csv, found.to_csv())
     means = dict(zip(found.labels, found.means, strict=True))

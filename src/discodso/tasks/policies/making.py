@@ -7,6 +7,8 @@ function that makes an environment above all, is written by its name only and mu
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +24,8 @@ from discodso.tasks.policies.terms import shown
 STEP_LIMIT = 10_000  # for environments that declare no limit of their own
 _PYTHON = "python:"  # begins the name of what was handed over in Python
 _WRAPPERS = "gymnasium.wrappers"  # where those without a module are
+_WRITERS = ("RecordVideo",)  # of them those that write files
+_NAMES_SOMETHING = re.compile(r"[./\\:]")  # a module, a file, an address
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,15 @@ class Environment:
         wrappers: put around it in this order, as words: "FlattenObservation", "module:Class", or either with
             arguments as JSON, 'FrameStackObservation {"stack_size": 2}'.
         factory: makes it, where it has no id.
+        foreign: whether a file says so, which anyone may have written: no module is imported then, and nothing is
+            opened, because of what it says.
     """
 
     id: str
     arguments: tuple[tuple[str, Any], ...] = field(default=(), hash=False)
     wrappers: tuple[str, ...] = ()
     factory: Callable[[], Any] | None = None
+    foreign: bool = field(default=False, compare=False, repr=False)
 
     def __str__(self) -> str:
         given = ", ".join(f"{key}={value!r}" for key, value in self.arguments)
@@ -62,7 +69,7 @@ class Environment:
                 f"environment must be an object with id and arguments, got {shown(data)}"
             )
         frozen = frozen_arguments(data["id"], data["arguments"], InvalidDesignError)
-        return cls(data["id"], frozen, tuple(wrappers))
+        return cls(data["id"], frozen, tuple(wrappers), foreign=True)
 
 
 def is_named(environment: Environment) -> bool:
@@ -179,6 +186,8 @@ def make(environment: Environment, **more: Any) -> gymnasium.Env[Any, Any]:
             f"the environment {environment} was handed over in Python; hand over what makes it again (to `resume` "
             "as task=..., to `evaluate` as environment=...)"
         )
+    if environment.foreign:
+        _require_harmless(environment)
     try:
         if environment.factory is None:
             given = dict(environment.arguments)
@@ -195,6 +204,34 @@ def make(environment: Environment, **more: Any) -> gymnasium.Env[Any, Any]:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DeclarationError(f"Gymnasium cannot make {environment}: {reason}") from None
     return made
+
+
+def _require_harmless(environment: Environment) -> None:
+    """Refuse what would import a module, or open a file, because a file says so."""
+    paths = [environment.id, *(words.strip().partition(" ")[0] for words in environment.wrappers)]
+    named = [path.rpartition(":")[0] for path in paths]
+    unknown = [module for module in named if module and module not in sys.modules]
+    texts = [
+        text for _, value in environment.arguments for text in _texts(value) if _NAMES_SOMETHING.search(text)
+    ]
+    writers = [path for path in paths if path.rpartition(":")[2] in _WRITERS]
+    if unknown or texts or writers:
+        what = f"the module {shown(unknown[0])}" if unknown else shown((texts + writers)[0])
+        raise DeclarationError(
+            f"the file of the policy says that its environment needs {what}; nothing is imported or opened "
+            "because a file says so: name the environment yourself (--env, environment=...), or import the module "
+            "first"
+        )
+
+
+def _texts(value: Any) -> list[str]:
+    """All texts in an argument."""
+    if isinstance(value, str):
+        return [value]
+    parts = (
+        [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, list) else []
+    )
+    return [text for part in parts for text in _texts(part)]
 
 
 def _wrapped(env: gymnasium.Env[Any, Any], words: str) -> gymnasium.Env[Any, Any]:

@@ -19,6 +19,7 @@ from discodso.space.design import Design
 from discodso.space.tokens import Tree
 from discodso.tasks.policies.environments import Interface
 from discodso.tasks.policies.leaves import Leaf
+from discodso.tasks.policies.making import Environment, as_environment
 from discodso.tasks.policies.splits import Nodes, Oblique, Split
 from discodso.tasks.policies.tree import DecisionTree
 from discodso.tasks.policies.tree_policy import POLICY, TreePolicy
@@ -41,7 +42,7 @@ class Start:
     whole: bool = True
 
 
-def starts(given: Any, environment: str) -> Iterator[Start]:
+def starts(given: Any, environment: Environment) -> Iterator[Start]:
     """What a search is started from: a policy or its path, a run folder, a tree of scikit-learn, or a list."""
     if isinstance(given, (list, tuple)):
         for one in given:
@@ -60,13 +61,13 @@ def starts(given: Any, environment: str) -> Iterator[Start]:
         )
 
 
-def _of_folder(folder: Path, environment: str) -> Start:
+def _of_folder(folder: Path, environment: Environment) -> Start:
     """The winner of an earlier run and its best trees."""
     require_run_folder(folder)
     named = read_settings(folder / SETTINGS).get("task", {})
     theirs = named.get("environment", "another task") if isinstance(named, dict) else "another task"
-    if theirs != environment:
-        raise DeclarationError(f"start_from: {folder} is a run of {theirs}, not of {environment}")
+    if theirs != environment.id:
+        raise DeclarationError(f"start_from: {folder} is a run of {theirs}, not of {environment.id}")
     winner = (TreePolicy.load(folder / POLICY, follow=False),) if (folder / POLICY).is_file() else ()
     try:
         designs = designs_of(folder)
@@ -75,7 +76,10 @@ def _of_folder(folder: Path, environment: str) -> Start:
             raise
         return Start(str(folder), winner)
     run: RunSettings = read_run(folder / SETTINGS)
-    _, space = space_for(run.task, run.preset, run.plan.seed)
+    task = run.task
+    made = as_environment(task.environment, task.arguments, task.wrappers)
+    made = environment if made == environment else replace(made, foreign=True)
+    _, space = space_for(task, run.preset, run.plan.seed, made)
     return Start(
         str(folder), (*winner, *(DecisionTree(space.vocabulary.nodes(d)) for d in designs)), whole=False
     )
@@ -115,7 +119,7 @@ def fitted_tree(model: Any) -> DecisionTree:
 def designs_from(given: Any, interface: Interface, space: TreeSpace) -> tuple[list[str], list[Design]]:
     """The names of what is given, and its trees as designs of the space, each once."""
     names, found = [], dict[Design, None]()
-    for start in starts(given, interface.environment.id):
+    for start in starts(given, interface.environment):
         names.append(start.name)
         reason, fits = "", 0
         for tree in start.trees:
