@@ -79,7 +79,7 @@ def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = False) ->
         return handle
     os.close(handle)
     if stat.S_ISDIR(found.st_mode):
-        raise FileError(errno.EISDIR, f"{path} is a folder")
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(found.st_mode):
         raise FileError(f"{path} is no plain file")
     raise FileError(f"{path} has a second name elsewhere (a hard link), and is not written to")
