@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tiny_scale import TINY, ignore, rows_of
@@ -13,7 +14,8 @@ from discodso.reproduce import tree_artefacts
 from discodso.reproduce.artefacts import reproduce
 from discodso.reproduce.jobs import execute_all, kept, read_record
 from discodso.reproduce.paper import DISCO
-from discodso.reproduce.summaries import history_of, thinned
+from discodso.reproduce.scales import SCALES
+from discodso.reproduce.summaries import history_of, read_summary, thinned
 from discodso.run.executors.registry import Threads
 from discodso.run.folder import HISTORY, read_history
 
@@ -85,3 +87,11 @@ def test_a_thinned_history_has_its_ends():
     assert (few[0], few[-1]) == (rows[0], rows[-1])
     assert thinned(rows[:1]) == [[1, 2.0, 0.1, -1.0, None, 3.5]]
     assert thinned(()) == []
+
+
+def test_summaries_that_are_older_than_an_option_are_still_of_these_runs():
+    """Those that are committed; some of their settings are not known any more, others were not known then."""
+    committed = Path(__file__).parents[2] / "results" / "reproduction" / "full"
+    jobs = [job for job in tree_artefacts.jobs(SCALES["full"]) if job.seed == 0]
+    found = [read_summary(job.summary_file(committed), job.settings) for job in jobs]
+    assert sum(summary is not None for summary in found) >= 10

@@ -175,7 +175,7 @@ def test_a_condition_that_few_designs_meet_does_not_end_a_search(seed):
     space = Space(
         [Token("a", k=Integer(0, 99)), Token("b", x=Real(0, 1))], OpenSequence(1, 3), [StartsWith("a"), rare]
     )
-    task = Task(space, lambda design: len(design) - abs(design[-1].get("x", 0) - 0.3))
+    task = Task(space, lambda design: len(design) - abs(design[-1].values.get("x", 0) - 0.3))
     with pytest.warns(DeadEndWarning) as warned:
         result = search(task, budget=60, seed=seed)
     assert result.calls == 60
@@ -348,14 +348,67 @@ def test_a_task_says_when_no_better_design_can_come():
     assert seen.count(2) == 2
 
 
-@pytest.mark.parametrize("alike", [False, True])
-def test_where_designs_fail_alike_the_first_batch_is_the_last(alike):
-    def broken(design):
-        raise RuntimeError("no power")
+@pytest.mark.parametrize("on_failure", ["stop", "continue"])
+def test_if_the_first_batch_fails_it_is_the_last_and_the_commonest_reason_is_told(on_failure, tmp_path):
+    calls = []
 
-    found = search(Task(roomy_fixed(), broken, fails_alike=alike), budget=300, method=METHOD)
-    assert (found.stop, found.calls) == ((StopReason.FAILED, 50) if alike else (StopReason.BUDGET, 300))
-    assert "every evaluation failed" in found.detail
+    def broken(design):
+        calls.append(design)
+        if len(calls) == 1:
+            raise RuntimeError("no licence")
+        raise RuntimeError(f"no power at second {len(calls)}.5")
+
+    task = Task(roomy_fixed(), broken)
+    found = search(task, budget=300, method=METHOD, on_failure=on_failure, out=tmp_path / "run")
+    stops = on_failure == "stop"
+    assert (found.stop, found.calls) == ((StopReason.FAILED, 50) if stops else (StopReason.BUDGET, 300))
+    share = "98%" if stops else "99%"
+    words = f"every evaluation failed, {share} of them because the objective raised RuntimeError: no power"
+    assert found.detail.startswith(words)
+    if stops:  # who goes on with it wants to try again: with one more batch
+        assert resume(tmp_path / "run", task=task).calls == 100
+        mended = resume(tmp_path / "run", task=replace(task, objective=count_a))
+        assert (mended.calls, mended.failure_count, mended.stop) == (300, 100, StopReason.BUDGET)
+
+
+def test_a_batch_with_one_success_is_not_the_last():
+    calls = []
+
+    def seldom(design):
+        calls.append(design)
+        return 1.0 if len(calls) == 50 else math.nan
+
+    found = search(Task(roomy_fixed(), seldom), budget=200, method=METHOD)
+    assert (found.stop, found.failure_count) == (StopReason.BUDGET, 199)
+
+
+def test_a_few_failures_in_smaller_batches_are_not_enough_to_stop():
+    task = Task(roomy_fixed(), lambda design: math.nan)
+    assert search(task, budget=100, method=RandomSettings(1)).calls == 10
+
+
+class OddRule(Constraint):
+    """Remembers."""
+
+    asked = 0
+
+    def forbidden(self, prefix):
+        mask = prefix.forbid_nothing()
+        type(self).asked += 1
+        mask[:, 0] = self.asked % 2
+        return mask
+
+
+def test_mistakes_that_need_no_call_are_told_before_any():
+    calls = []
+    with pytest.raises(DeclarationError, match="must take a design: missing a required argument: 'other'"):
+        search(Task(roomy_fixed(), lambda design, other: calls.append(design)), budget=50)
+    with pytest.raises(DeclarationError, match="must take a design and seeds: too many positional"):
+        search(Task(roomy_fixed(), lambda design: calls.append(design), stochastic=True), budget=50)
+    space = Space([Token("a"), Token("b")], FixedSequence(3), [OddRule()])
+    with pytest.raises(DeclarationError, match="OddRule gave two answers for one prefix"):
+        search(Task(space, lambda design: calls.append(design)), budget=50)
+    assert not calls
 
 
 def test_patience_counts_from_the_newest_design_that_was_ever_the_best():

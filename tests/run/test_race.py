@@ -277,7 +277,7 @@ def test_nothing_that_succeeded_means_no_race():
     def fails(design, seed):
         raise ValueError("no")
 
-    result = search(Task(SPACE, fails, stochastic=True), budget=100)
+    result = search(Task(SPACE, fails, stochastic=True), budget=100, on_failure="continue")
     assert result.best is None
     assert result.calls == 90
     assert "every evaluation failed" in result.detail

@@ -7,6 +7,7 @@ seed = 0                   # the same seed gives the same run
 # target = {target:<16}# stop at this reward
 # patience = 20000         # stop after so many calls without a better design
 # time_limit = 3600.0      # seconds
+# on_failure = "continue"  # if all of the first batch fail; by default the run stops
 # top = {top:<19}# designs to keep
 # checkpoint_seconds = 60.0
 """
@@ -17,6 +18,7 @@ _EXECUTOR = """
 kind = "none"              # none (this process), threads, processes, dask, ray
 # workers = 4              # of threads, processes, or a Ray on this machine
 # address = "tcp://10.0.0.1:8786"   # of a Dask scheduler or a Ray cluster
+# renew_after = 100        # designs after which a worker process is replaced
 """
 
 _METHOD = """

@@ -26,7 +26,9 @@ def read_summary(file: Path, settings: RunSettings) -> dict[str, Any] | None:
     own = None if found is None else found["runs"].get(str(settings.plan.seed))
     if found is None or own is None:
         return None
-    if found["settings"] != _shared(settings):
+    before = {**found["settings"], "run": {**found["settings"]["run"], "budget": settings.plan.budget}}
+    # Options that are newer than the file are their default there.
+    if _shared(parse(before, str(file))) != _shared(settings):
         raise SettingsError(f"{file} is of runs with other settings; give another folder as --out")
     summary: dict[str, Any] = own
     return summary if summary["budget"] == settings.plan.budget else None

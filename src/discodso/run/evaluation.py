@@ -92,19 +92,21 @@ class Evaluator:
     Args:
         task: what to evaluate.
         seed: of the run; every call gets a child seed.
-        raise_on_failure: end the run at the first failure instead of recording it.
+        raising: end the run at the first failure instead of recording it.
         executor: where to evaluate; None for this process. Batch objectives whose rows depend on each other, and
             objectives that remember something, are evaluated in this process all the same.
         design_seconds: a design that takes longer is given up and has failed; None for no limit.
+        retries: times that a design is evaluated again which lost its worker.
     """
 
     def __init__(
         self,
         task: Task,
         seed: np.random.SeedSequence,
-        raise_on_failure: bool = False,
+        raising: bool = False,
         executor: Executor | None = None,
         design_seconds: float | None = None,
+        retries: int = 1,
     ) -> None:
         usable = executor is None or callable(getattr(executor, "submit", None))
         require(
@@ -113,11 +115,12 @@ class Evaluator:
         self.task = task
         self.counts = NO_CALLS
         self._seed = seed
-        self._raise = raise_on_failure
+        self._raise = raising
         self._limit = design_seconds
         whole = task.batch_objective is not None and not task.rows_independent
-        stays = executor is None or whole or isinstance(task.called, Resumable)
-        self._dispatcher = None if executor is None or stays else Dispatcher(task, executor, design_seconds)
+        self._dispatcher = None
+        if executor is not None and not whole and not isinstance(task.called, Resumable):
+            self._dispatcher = Dispatcher(task, executor, design_seconds, retries)
 
     def take(self, designs: DesignBatch, rewards: Floats, calls: int, cost: float = 0.0) -> Evaluation:
         """Count what a method has evaluated itself: so many calls, of which these designs came."""

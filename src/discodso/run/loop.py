@@ -37,7 +37,7 @@ from discodso.run.folder import RunFolder
 from discodso.run.goals import Grading, feasibility_words
 from discodso.run.history import HistoryRow, is_sampled, named_values, rounded_shares, token_use
 from discodso.run.memory import Memory
-from discodso.run.objective_calls import NOTHING_KNOWN, Answer, Counts
+from discodso.run.objective_calls import NOTHING_KNOWN, Answer, Counts, commonest
 from discodso.run.plan import Plan
 from discodso.run.race import FAILURES_KEPT, Confirmer, Race
 from discodso.run.result import Failure, Ranking, Result, StopReason
@@ -47,10 +47,11 @@ from discodso.space.state import State, batch_arrays, batch_of
 
 _REDRAWS = 10  # times that a method is asked again for designs that were not evaluated yet
 _FRUITLESS = 100  # batches in a row without a new design after which a run ends
+_TELLING = 10  # failures without a success that end a run, where the first batch is smaller
 _RARE = 0.05  # share of random designs that meet the conditions, below which a search is slow
 _SHOW_SECONDS = 2.0  # between two improvements that are shown in the folder before the next checkpoint
 # Ends of a search after which there is no race.
-_UNCONFIRMED = {StopReason.INTERRUPTED, StopReason.EXECUTOR, StopReason.EXHAUSTED}
+_UNCONFIRMED = {StopReason.INTERRUPTED, StopReason.EXECUTOR, StopReason.EXHAUSTED, StopReason.FAILED}
 _STILL_RUNNING: dict[str, Any] = {"stop": None, "stop_sentence": None, "detail": ""}
 
 
@@ -83,7 +84,8 @@ class Loop:
         self.task, self.plan, self.callbacks, self.space = task, plan, callbacks, task.space
         self.clock, self.reserve = clock or Clock(plan.time_limit), reserve
         for_method, for_objective, for_race = np.random.SeedSequence(int(plan.seed)).spawn(3)
-        self.evaluator = Evaluator(task, for_objective, plan.raise_on_failure, executor, plan.design_seconds)
+        raising = plan.on_failure == "raise"
+        self.evaluator = Evaluator(task, for_objective, raising, executor, plan.design_seconds, plan.retries)
         self.confirmer = Confirmer(self.evaluator.with_seed(for_race), plan.confirm_calls or 0, plan.budget)
         self.method: Method = method.build(task.space, for_method)
         self.folder: RunFolder | None = None
@@ -269,8 +271,6 @@ class Loop:
     def _limit_reached(self) -> StopReason | None:
         if self.plan.target is not None and self.ranking.reaches(self.plan.target):
             return StopReason.TARGET
-        if self.task.fails_alike and self.evaluator.calls and not self.ranking.candidates:
-            return StopReason.FAILED
         if self.task.settled is not None and self.task.settled(self.ranking.candidates):
             return StopReason.OPTIMUM
         if self.evaluator.calls >= self.confirmer.search_budget:
@@ -281,9 +281,19 @@ class Loop:
             return StopReason.PATIENCE
         return None
 
+    def _failed(self) -> StopReason | None:
+        """Whether all has failed so far; a run that goes on after that tries one more batch."""
+        calls, failed = self.evaluator.calls, self.evaluator.counts.failure_count
+        stops = self.plan.on_failure == "stop" and failed == calls >= _TELLING
+        return StopReason.FAILED if stops else None
+
     def _detail(self) -> str:
-        if not self.ranking.candidates and self.failures:
-            return f"every evaluation failed, the first because the objective {self.failures[0].reason}"
+        failed = self.evaluator.counts.failure_count
+        if self.failures and (not self.ranking.candidates or failed == self.evaluator.calls):
+            reason, share = commonest([failure.reason for failure in self.failures])
+            why = "because" if share == 1 else f"{share:.0%} of them because"
+            subject = "" if reason.startswith("the batch objective") else "the objective "
+            return f"every evaluation failed, {why} {subject}{reason}"
         if self.ranking.candidates and self.ranking.best is None:
             words = feasibility_words(0, self.counts.broken)
             return f"no design met all requirements ({words}); the closest has a violation of " + (
@@ -304,7 +314,7 @@ class Loop:
             self._latest_best = max(self._latest_best, self.ranking.candidates[0].call)
         self._add_failures(evaluation.failures)
         self._fruitless = 0 if len(evaluation.rewards) else self._fruitless + 1
-        stop = StopReason.INTERRUPTED if evaluation.interrupted else self._limit_reached()
+        stop = StopReason.INTERRUPTED if evaluation.interrupted else self._failed() or self._limit_reached()
         metrics = None
         try:
             told, rewards, weights = self._told(asked, fresh, evaluation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import queue
+import re
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -21,6 +22,7 @@ from discodso.space.state import State
 
 Seeds = NDArray[np.uint64]
 _Found = TypeVar("_Found")
+_NUMBER = re.compile(r"[-+]?[0-9][0-9.]*(e[-+]?[0-9]+)?", re.IGNORECASE)
 GUARDED = "discodso-guarded"  # name of threads that may hang
 _ONLY_ONE = "violation"  # name of a requirement that has none
 
@@ -407,6 +409,13 @@ def _as_outcome(value: Any) -> Outcome:
     if isinstance(reward, str) and rated.feasible:
         return reward
     return replace(rated, reward=reward if isinstance(reward, float) else math.nan)
+
+
+def commonest(reasons: Sequence[str]) -> tuple[str, float]:
+    """The first of the failures that are the most, but for the numbers in their words, and their share."""
+    kinds = [_NUMBER.sub("#", reason) for reason in reasons]
+    first = max(kinds, key=kinds.count)
+    return reasons[kinds.index(first)], kinds.count(first) / len(kinds)
 
 
 def _as_reward(value: Any) -> float | str:

@@ -27,8 +27,14 @@ class Plan:
     )
     time_limit: float | None = option(None, "Stop after so many seconds.", above=0)
     top: int = option(10, "Distinct designs to keep.", least=1, command="")
-    raise_on_failure: bool = option(
-        False, "Raise at the first failed evaluation instead of going on.", command=""
+    on_failure: str = option(
+        "stop",
+        "stop: a run ends if all of its first batch fail; continue: it goes on all the same; raise: the first "
+        "failure is an error.",
+        choices=("stop", "continue", "raise"),
+    )
+    retries: int = option(
+        1, "Times that a design is evaluated again which lost its worker, before it has failed.", least=0
     )
     checkpoint_seconds: float = option(60.0, "Seconds between checkpoints in the folder.", least=0)
     design_seconds: float | None = option(None, "A design that takes longer has failed.", above=0, command="")

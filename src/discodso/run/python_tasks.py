@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from discodso.base.checks import require
-from discodso.base.errors import SettingsError
+from discodso.base.errors import DeclarationError, SettingsError
 from discodso.disco.presets import preset
 from discodso.run.clock import Clock
 from discodso.run.kinds import Kind, Prepared
 from discodso.run.task import Task
+from discodso.space.rule_checks import Rule, try_rules
 
 
 @dataclass(frozen=True)
@@ -24,9 +26,31 @@ class PythonOptions:
 
 def prepared(settings: Any, task: Task) -> Prepared:
     """The search of a task with the presets that are for all of them."""
+    require_sound(task)
     refines = task.refine is not None
     method = preset(settings.preset, noisy=task.noisy, refines=refines, budget=settings.plan.budget)
     return Prepared(task, settings.plan, method)
+
+
+def require_sound(task: Task) -> None:
+    """Look at a task before anything is spent, by what costs no objective call: what it takes, its own rules."""
+    given = ["a batch of designs" if task.batch_objective else "a design", "seeds"][: 1 + task.stochastic]
+    try:
+        signature = inspect.signature(task.called)
+    except (TypeError, ValueError):  # of a compiled function, which does not tell
+        signature = None
+    try:
+        if signature is not None:
+            signature.bind(*given)
+    except TypeError as error:
+        raise DeclarationError(f"the objective must take {' and '.join(given)}: {error}") from None
+    space = task.space
+    rules: tuple[Rule, ...] = (*space.constraints, *space.priors, space.bounds)
+    own = [rule for rule in rules if not type(rule).__module__.startswith("discodso.")]
+    try:
+        try_rules(space, own)
+    except AssertionError as error:
+        raise DeclarationError(f"the task cannot be searched: {error}") from None
 
 
 def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepared:

@@ -37,7 +37,9 @@ class StopReason(Enum):
     EXECUTOR = "the executor that evaluates designs was lost; the result holds all that was found until then"
     SOLVED = "what was found fits to the last digits, so that nothing is left to search for"
     OPTIMUM = "the best possible reward was reached, so that nothing is left to search for"
-    FAILED = "no evaluation succeeded, and nothing says that others would"
+    FAILED = (
+        'the whole first batch failed; see to the reason, or go on all the same with on_failure="continue"'
+    )
     EXHAUSTED = "no new designs are proposed any more"
     DEAD_END = "a prefix was met that no token may continue; the result holds all that was found until then"
 

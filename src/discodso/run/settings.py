@@ -38,6 +38,14 @@ class ExecutorOptions:
     kind: str = option("none", "none (this process), threads, processes, dask or ray.", choices=EXECUTORS)
     workers: int | None = option(None, "How many, where they are started here.", least=1)
     address: str | None = option(None, "Of a Dask scheduler, or of a Ray cluster.")
+    renew_after: int | None = option(
+        None, "Designs after which a worker process is replaced by a new one; never by default.", least=1
+    )
+    renew_megabytes: float | None = option(
+        None,
+        "A worker process that has grown by so much is replaced by a new one; never by default.",
+        above=0,
+    )
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -195,6 +203,8 @@ def parse(data: Mapping[str, Any], where: str = "settings") -> RunSettings:
             raise SettingsError(f"{where}: the table [{key}] is missing")
     kind = kind_named(data["task"].get("kind"), f"{where}: task.kind")
     run = {"top": kind.top, **data["run"]}
+    if run.pop("raise_on_failure", False):  # of records from before `on_failure`
+        run["on_failure"] = "raise"
     first, begun = run.pop("initial_designs", []), run.pop("begun", {})
     task = _built(where, "task", kind.options, _without(data["task"], "kind"))
     plan = _built(where, "run", Plan, run)

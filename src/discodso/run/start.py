@@ -12,6 +12,7 @@ from typing import Any
 from discodso.base.checks import require, require_one_of
 from discodso.base.errors import CheckpointError, DeclarationError, SettingsError
 from discodso.base.options import require_nothing_left, taken, with_options
+from discodso.base.signals import endings_interrupt
 from discodso.baselines.literature import Practising
 from discodso.disco.disco import DisCoSettings
 from discodso.disco.method import MethodSettings
@@ -150,6 +151,19 @@ def start(
         introduce: is told what the kind of task has to show before the search begins.
         clock: of the run, if it has begun already.
     """
+    with endings_interrupt():
+        return _start(settings, out, resume, callback, executor, introduce, clock)
+
+
+def _start(
+    settings: RunSettings,
+    out: str | Path | None,
+    resume: bool,
+    callback: Any,
+    executor: Executor | None,
+    introduce: Callable[[Sequence[Any]], None] | None,
+    clock: Clock | None,
+) -> Outcome:
     require_one_of("preset", settings.preset, PRESETS)
     kind = settings.kind
     settings = replace(settings, task=kind.whole(settings.task))

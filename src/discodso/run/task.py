@@ -46,8 +46,6 @@ class Task:
         stochastic: whether the objective takes seeds.
         settled: told the best designs after every batch, it says in words why no better one can come, such as that
             the highest reward there is was reached often enough; "" to search on.
-        fails_alike: designs fail for one reason, such as a simulator that does not work: a run ends if all of its
-            first batch have failed.
         repeatable: of a stochastic objective, whether a design gets the same reward each time all the same, as
             where all designs meet the same random events. Where a design was rated with less evidence at one time
             (see `Measured`), the reward with more of it counts.
@@ -79,7 +77,6 @@ class Task:
     refine: Callable[[DesignBatch, Ints], Refined] | None = None
     repeatable: bool = False
     settled: Callable[[Sequence[Scored]], str] | None = None
-    fails_alike: bool = False
 
     @property
     def called(self) -> Any:

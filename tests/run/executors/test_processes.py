@@ -9,12 +9,13 @@ import sys
 import threading
 import time
 
+import pytest
 from executor_tasks import METHOD, objective, outcome
 from killing import is_running
 from killing import pids as worker_pids
 from spaces import roomy_fixed, valued_sequence
 
-from discodso import DisCoSettings, NetworkSettings, StopReason, Task, search
+from discodso import DisCoSettings, NetworkSettings, RandomSettings, StopReason, Task, search
 from discodso.run.executors.registry import Processes
 
 
@@ -38,7 +39,7 @@ def test_a_design_that_hangs_or_ends_its_worker_fails_alone():
     reasons = {failure.design.tokens[:2]: failure.reason for failure in result.failures}
     assert set(reasons) == {("a", "b"), ("c", "b")}
     assert reasons["a", "b"] == "took longer than 0.2 s"
-    assert "lost 3 times with its worker" in reasons["c", "b"]
+    assert "lost 2 times with its worker" in reasons["c", "b"]
     assert result.calls == 30
     assert result.failure_count < 25
 
@@ -129,3 +130,43 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
         time.sleep(0.1)
     assert len(pids) == 2
     assert not any(is_running(pid) for pid in pids)
+
+
+@pytest.mark.parametrize("retries", [0, 3])
+def test_a_design_that_ends_its_worker_is_tried_again_as_often_as_is_said(retries, tmp_path):
+    def crashing(design):
+        with (tmp_path / "calls").open("a") as file:
+            file.write("x")
+        os._exit(3)
+
+    with Processes(1) as executor:
+        result = search(
+            Task(roomy_fixed(), crashing),
+            budget=1,
+            executor=executor,
+            retries=retries,
+            method=RandomSettings(1),
+        )
+    assert len((tmp_path / "calls").read_text()) == 1 + retries
+    assert f"lost {'once' if retries == 0 else '4 times'} with its worker" in result.failures[0].reason
+
+
+def leaking(design):
+    HELD.append(bytearray(b"x") * 2**24)
+    return float(os.getpid())
+
+
+HELD: list[bytearray] = []
+
+
+@pytest.mark.parametrize(
+    ("renewal", "pids"), [({}, {1}), ({"renew_after": 5}, {4}), ({"renew_megabytes": 40}, {7, 10})]
+)
+def test_workers_are_renewed_after_some_designs_or_megabytes(renewal, pids):
+    with Processes(1, **renewal) as executor:
+        task = Task(roomy_fixed(), leaking)
+        found = search(task, budget=20, executor=executor, method=RandomSettings(4), top=20)
+        assert executor.replaced == 0
+    born = {scored.reward for scored in found.top}
+    assert (found.calls, found.failure_count) == (20, 0)
+    assert len(born) in pids  # of megabytes a worker also takes some for itself

@@ -18,8 +18,6 @@ from discodso.base.checks import require_integer
 from discodso.base.errors import ExecutorError
 from discodso.run.objective_calls import describe
 
-_ALONE = 3  # losses of a single part after which it is given up
-
 
 class WorkerLost(Exception):
     """The process that had a job has ended."""
@@ -69,12 +67,14 @@ class Retries:
 
     Args:
         together: losses of a chunk of several parts after which they go one by one.
+        alone: losses of a single part after which it is given up.
         afresh: whether parts of a lost chunk begin to count anew when they go one by one: where a worker may be
             lost for any reason, they are not to blame for their neighbours.
         losses: kinds of errors that are a loss; all others are raised.
     """
 
     together: int = 2
+    alone: int = 3
     afresh: bool = True
     losses: tuple[type[BaseException], ...] = (WorkerLost,)
 
@@ -213,7 +213,7 @@ class Chunks(Generic[_Load, _Answer]):
             yield chunk, answer
             return
         alone = len(chunk.load) == 1
-        if alone and (failure.late or failure.lost >= _ALONE):
+        if alone and (failure.late or failure.lost >= self._retries.alone):
             yield chunk, failure
         elif not alone and (failure.late or failure.lost >= self._retries.together):
             lost = 0 if self._retries.afresh else failure.lost

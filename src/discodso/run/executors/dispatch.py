@@ -27,8 +27,6 @@ _Answer = TypeVar("_Answer")
 _CHUNKS_PER_WORKER = 4
 _PAUSE = 1.0  # seconds for a cluster to notice that it has lost a worker
 _GRACE = 5.0  # seconds beyond the limits of its designs after which a worker that can be ended is ended
-# The work itself raises nothing: whatever comes is of its worker, or of the way to it.
-_RETRIES = Retries(losses=(BaseException,))
 
 
 class Dispatcher:
@@ -38,10 +36,13 @@ class Dispatcher:
         task: what to evaluate.
         executor: who does it.
         limit: seconds for one design.
+        retries: times that a design is evaluated again which lost its worker.
     """
 
-    def __init__(self, task: Task, executor: Executor, limit: float | None) -> None:
+    def __init__(self, task: Task, executor: Executor, limit: float | None, retries: int = 1) -> None:
         self._task = task
+        # The work itself raises nothing: whatever comes is of its worker, or of the way to it.
+        self._retries = Retries(alone=retries + 1, losses=(BaseException,))
         self._executor = executor
         self._limit = limit
         self._shared: Any = None
@@ -60,7 +61,7 @@ class Dispatcher:
             (start, Rows.of(designs, seeds, start, start + size)) for start in range(0, len(designs), size)
         )
         chunks: Chunks[Rows, Answer] = Chunks(
-            self._executor, self._submit, loads, _RETRIES, window=2 * workers, on_loss=self._lose
+            self._executor, self._submit, loads, self._retries, window=2 * workers, on_loss=self._lose
         )
         answers: dict[int, Answer] = {}  # by position of the first design
         interrupted = False
@@ -80,7 +81,8 @@ class Dispatcher:
 
     def _failed(self, rows: Rows, given_up: GivenUp) -> Answer:
         late = f"took longer than {self._limit:g} s" if given_up.late and self._limit is not None else ""
-        lost = f"was lost {given_up.lost} times with its worker, the last time by {describe(given_up.error)}"
+        times = "once" if given_up.lost == 1 else f"{given_up.lost} times"
+        lost = f"was lost {times} with its worker, the last time by {describe(given_up.error)}"
         return Answer.failed(len(rows), late or lost)
 
     def _submit(self, rows: Rows, attempts: int = 3) -> Any:

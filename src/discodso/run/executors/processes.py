@@ -19,21 +19,23 @@ import math
 import multiprocessing
 import multiprocessing.connection
 import os
-import signal
 import socket
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from discodso.base.errors import ExecutorError
+from discodso.base.checks import require_integer, require_number
+from discodso.base.errors import DeclarationError, ExecutorError
 from discodso.base.files import Closing
+from discodso.base.signals import interrupts_later, leave_interrupts_to_the_parent
 from discodso.run.executors.chunks import WorkerLost, worker_count
-from discodso.run.objective_calls import GUARDED
+from discodso.run.objective_calls import GUARDED, Rows
 
 _AT_ONCE = 2  # jobs that a worker holds, so that it has the next when it is done with one
 _CLOSED = "these worker processes are closed; start new ones"
@@ -45,6 +47,31 @@ class Shared:
     """Stands for a shared value among the arguments of a job."""
 
     number: int
+
+
+@dataclass(frozen=True)
+class _Renewal:
+    """When a worker makes room for a new one; None for never."""
+
+    after: int | None
+    megabytes: float | None
+
+    def is_due(self, done: int, born: float | None) -> bool:
+        """Whether it is, after so many designs, for a worker that had so many megabytes when it was born."""
+        if self.after is not None and done >= self.after:
+            return True
+        return self.megabytes is not None and (_megabytes() or 0.0) - (born or 0.0) >= self.megabytes
+
+
+def _megabytes() -> float | None:
+    """What this process holds in memory now, or has held at most where the system tells no more; else None."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    try:
+        import resource
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 @dataclass(eq=False)
@@ -77,10 +104,29 @@ class Processes(Closing):
 
     Args:
         workers: how many; None for the number of processors.
+        renew_after: designs, or other jobs, after which a worker is replaced by a new one; None for never.
+        renew_megabytes: a worker that has grown by so much since it started is replaced by a new one after its
+            job, for objectives that lose memory; None for never.
+
+    Attributes:
+        replaced: workers that were lost, or ended because they took too long.
     """
 
-    def __init__(self, workers: int | None = None) -> None:
+    def __init__(
+        self,
+        workers: int | None = None,
+        *,
+        renew_after: int | None = None,
+        renew_megabytes: float | None = None,
+    ) -> None:
         self.workers = worker_count(workers)
+        if renew_after is not None:
+            require_integer("renew_after", renew_after, 1)
+        if renew_megabytes is not None:
+            require_number("renew_megabytes", renew_megabytes, above=0)
+            if _megabytes() is None:
+                raise DeclarationError("renew_megabytes cannot be kept on this system; use renew_after")
+        self._renewal = _Renewal(renew_after, renew_megabytes)
         self.replaced = 0
         forking = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
         self._context: Any = multiprocessing.get_context("fork" if forking else "spawn")
@@ -264,7 +310,7 @@ class Processes(Closing):
         except Exception as unreadable:
             good, value = False, unreadable
         if good is None:  # it has said goodbye, and its jobs are as they were
-            self._replace(worker)
+            self._replace(worker, lost=bool(value))
             return
         self._lost_in_a_row = 0
         self._answers.append((job.future, None if good else value, value))
@@ -293,12 +339,12 @@ class Processes(Closing):
         others = [worker.connection for worker in self._team] + [ours] if forked else []
         process = self._context.Process(
             target=_serve,
-            args=(theirs, others, dict(self._values), os.getpid()),
+            args=(theirs, others, dict(self._values), os.getpid(), self._renewal),
             daemon=True,
             name="discodso-worker",
         )
         try:
-            with _interrupts_later():
+            with interrupts_later():
                 process.start()
         except OSError as error:
             raise ExecutorError(f"cannot start a worker process: {error.strerror or error}") from None
@@ -383,29 +429,8 @@ class _PumpedFuture(Future[Any]):
         return super().result(0)
 
 
-@contextlib.contextmanager
-def _interrupts_later() -> Iterator[None]:
-    """Ctrl-C waits until this is over.
-
-    Python drops it in the midst of a fork, and with it the release of a lock that all later forks need; it drops
-    it as well where objects of `multiprocessing` clean up after themselves.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield
-        return
-    came: list[Any] = []
-    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if came:
-            before(*came[0])
-
-
 def _end(worker: _Worker) -> None:
-    with _interrupts_later():
+    with interrupts_later():
         if worker.ended:
             return
         worker.connection.close()
@@ -418,14 +443,16 @@ def _end(worker: _Worker) -> None:
         worker.ended = True
 
 
-def _serve(connection: Any, others: list[Any], values: Mapping[int, Any], parent: int) -> None:
+def _serve(
+    connection: Any, others: list[Any], values: Mapping[int, Any], parent: int, renewal: _Renewal
+) -> None:
     """A worker: does jobs until the other end of the pipe is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends the workers
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    leave_interrupts_to_the_parent()
     # Inherited by the fork; as long as they are open a sibling would not see the parent die.
     for other in others:
         other.close()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    done, born = 0, _megabytes() if renewal.megabytes is not None else None
     while True:
         try:
             function, arguments = connection.recv()
@@ -446,7 +473,11 @@ def _serve(connection: Any, others: list[Any], values: Mapping[int, Any], parent
         for thread in guarded:
             thread.join(0.05)  # one that has just finished is given the time to end
         if any(thread.is_alive() for thread in guarded):
-            connection.send((None, None))  # what hangs ends with the process; another takes its place
+            connection.send((None, True))  # what hangs ends with the process; another takes its place
+            return
+        done += sum(len(argument) for argument in arguments if isinstance(argument, Rows)) or 1
+        if renewal.is_due(done, born):
+            connection.send((None, False))
             return
 
 

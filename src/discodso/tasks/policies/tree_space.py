@@ -155,7 +155,6 @@ def tree_task(
         batch_objective=TreeObjective(
             interface, space, runner, search_seeds(seed), episodes, racing, common, left, tuple(prices)
         ),
-        fails_alike=True,
         stochastic=True,
         repeatable=common,
         name=str(interface.environment),
