@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import socket
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -256,9 +258,26 @@ def test_the_tree_of_a_design_is_the_design(tree):
 # ---------------------------------------------------------------------------------------------------- live
 
 
-def test_a_live_report_waits_for_the_equation(fitted, tmp_path):
-    import threading
+@pytest.mark.parametrize("limit", ["SILENCE", "LONGEST_CONNECTION", "MOST_CONNECTIONS"])
+def test_slow_and_many_connections_are_ended(own, tmp_path, monkeypatch, limit):
+    monkeypatch.setattr("discodso.report.live._Handler.timeout", 0.2 if limit == "SILENCE" else 60.0)
+    if limit != "SILENCE":
+        monkeypatch.setattr(f"discodso.report.live.{limit}", 0.2 if limit.startswith("L") else 1)
+    shutil.copytree(own, tmp_path / "run")
+    folder = RunFolder.reopen(tmp_path / "run")
+    live = LiveReport([tmp_path / "run"])
+    thread = threading.Thread(target=live.serve)
+    thread.start()
+    with socket.create_connection(("127.0.0.1", live.port), timeout=30) as slow:
+        slow.sendall(f"GET /{live.token}/ HT".encode())
+        if limit == "MOST_CONNECTIONS":
+            assert ask(live).status == 200
+        assert slow.recv(1) == b""
+    folder.close()
+    thread.join(30)
 
+
+def test_a_live_report_waits_for_the_equation(fitted, tmp_path):
     shutil.copytree(fitted, tmp_path / "run")
     last = tmp_path / "run" / "equation.json"
     content = last.read_text()
@@ -288,8 +307,6 @@ def ask(live, path="data.json", **headers):
 
 
 def test_the_server_answers_here_only_and_ends_with_the_run(own, tmp_path):
-    import threading
-
     shutil.copytree(own, tmp_path / "run")
     folder = RunFolder.reopen(tmp_path / "run")
     live = LiveReport([tmp_path / "run"])
@@ -303,9 +320,9 @@ def test_the_server_answers_here_only_and_ends_with_the_run(own, tmp_path):
             ask(live, **{"If-None-Match": mark})
         with pytest.raises(urllib.error.HTTPError, match="403"):
             ask(live, Host="evil.example")
-        for path in ("settings.toml", "../run/lock", "..%2f"):
+        for path in ("settings.toml", "../run/lock", "..%2f", "../", "../data.json", "../x/data.json"):
             with pytest.raises(urllib.error.HTTPError, match="404"):
-                ask(live, path)
+                ask(live, path)  # what has no token, too: other users of this machine
         assert "connect-src 'self'" in ask(live, "").read().decode()
     finally:
         folder.close()

@@ -12,6 +12,7 @@ from typer import Exit, Option, Typer
 
 from discodso.base.errors import DiscodsoError
 from discodso.base.streams import Forgiving, discard
+from discodso.base.terminal import visible
 from discodso.base.version import __version__
 from discodso.cli import experiments, play, reporting, running, tools
 from discodso.cli.output import EXIT_ERROR, EXIT_INTERRUPTED
@@ -105,7 +106,7 @@ def _fail(words: str) -> NoReturn:
 def _say(message: Warning | str, *_: object, **__: object) -> None:
     """Tell an error or a warning in one line, without the place in the code and without colours."""
     words = re.sub(r"\x1b\[[0-9;]*m", "", str(message))
-    print(f"discodso: {' '.join(words.split())}", file=sys.stderr)
+    print(f"discodso: {visible(' '.join(words.split()))}", file=sys.stderr)
 
 
 if __name__ == "__main__":

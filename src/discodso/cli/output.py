@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from typer import Exit
 
+from discodso.base.terminal import safe_console, visible
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -48,10 +50,11 @@ def callbacks_for(watching: Watching) -> list[Any]:
 
 
 def print_lines(lines: Sequence[Any], *, error: bool = False) -> None:
-    """Print text and tables of Rich, on standard error if asked to; a line of text is never broken."""
-    from rich.console import Console
+    """Print text and tables of Rich, on standard error if asked to; a line of text is never broken.
 
-    console = Console(stderr=error)
+    All that a command says goes through here, JSON and errors apart: a terminal takes no orders from a file.
+    """
+    console = safe_console(stderr=error)
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=isinstance(line, str))
 
@@ -61,7 +64,7 @@ def show_outcome(kind: Kind, outcome: Outcome, as_json: bool, out: Path | None) 
     from rich.console import Console
 
     if outcome.note:
-        print(f"discodso: {outcome.note}; the checkpoint before it was used", file=sys.stderr)
+        print(f"discodso: {visible(outcome.note)}; the checkpoint before it was used", file=sys.stderr)
     if as_json:
         print(json_text(outcome.result.to_dict() if kind.data is None else kind.data(outcome)))
         return

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from discodso.base.terminal import visible
 from discodso.cli.command_options import AsJson
 from discodso.cli.output import json_text
 
@@ -46,6 +47,6 @@ def play(
         if filming:
             save_film(episode, film)
             if not as_json:
-                print(f"film: {film}")
+                print(visible(f"film: {film}"))
     if as_json:
         print(json_text(shown))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from discodso.base.terminal import visible
 from discodso.cli.command_options import AsJson
 from discodso.cli.output import best_table, json_text, print_lines, shortened
 
@@ -98,10 +99,10 @@ def report(
         served = LiveReport(folders, port)
         typer.echo(f"live report: {served.url} (ends with the run; Ctrl-C ends it before)")
         served.serve()
-    typer.echo(f"report: {write_report(folders, out)}")
+    typer.echo(visible(f"report: {write_report(folders, out)}"))
     if figures is not None:
         write_figures(folders, figures, figure_format)
-        typer.echo(f"figures: {figures}")
+        typer.echo(visible(f"figures: {figures}"))
 
 
 def compare(
@@ -162,7 +163,7 @@ def compare(
     _show_comparison(title, found)
     for name, path in (("table", csv), ("figure", figure)):
         if path is not None:
-            print(f"{name}: {path}")
+            print(visible(f"{name}: {path}"))
 
 
 def _policies(paths: list[Path]) -> dict[str, TreePolicy]:
@@ -223,7 +224,7 @@ def _compare_policies(
     if methods is not None:
         _show_comparison(found.environment, methods)
     if csv is not None:
-        print(f"table: {csv}")
+        print(visible(f"table: {csv}"))
 
 
 def _show_comparison(title: str, found: Comparison) -> None:

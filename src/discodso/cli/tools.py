@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Exit, Option
 
+from discodso.base.terminal import visible
 from discodso.base.version import __version__
 from discodso.cli.command_options import AsJson
 from discodso.cli.output import EXIT_ERROR
@@ -57,7 +58,7 @@ def check(
     try:
         check_task(found, designs=designs, seed=seed)
     except AssertionError as error:
-        typer.echo(f"discodso: {task}: {' '.join(str(error).split())}", err=True)
+        typer.echo(visible(f"discodso: {task}: {' '.join(str(error).split())}"), err=True)
         raise Exit(EXIT_ERROR) from None
     print(f"{task} is a sound task: its rules and its objective were tried on {designs} designs")
 

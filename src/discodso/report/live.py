@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
+import socket
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,9 @@ from discodso.report.page_data import page_data
 from discodso.run.folder import is_running
 
 ADDRESS = "127.0.0.1"  # nobody else on the network sees it
+SILENCE = 10.0  # seconds that a reader may say or take nothing
+LONGEST_CONNECTION = 60.0  # seconds
+MOST_CONNECTIONS = 32
 _NAMES = (ADDRESS, "localhost")
 _LOOK = 0.25  # seconds between two looks at the folders
 _GRACE = 15.0  # seconds for a page to fetch the end of the run
@@ -28,6 +35,9 @@ _WATCHED = 5.0  # a page that has asked within so many seconds is still open
 
 class LiveReport:
     """Serves the report of folders in which runs are going on.
+
+    Every user of this machine can ask the server; the address has a token that only its owner is told, and nothing
+    is answered without it.
 
     Args:
         folders: `out` of the runs.
@@ -49,13 +59,13 @@ class LiveReport:
                 f"no run is going on in {names}; `discodso report {names}` writes what there is"
             )
         try:
-            self._server = ThreadingHTTPServer((ADDRESS, port), partial(_Handler, self))
+            self._server = _Server((ADDRESS, port), partial(_Handler, self))
         except OSError as error:
             words = f"port {port} cannot be used: {error.strerror}; name another by --port"
             raise DiscodsoError(words) from None
-        self._server.daemon_threads = True
         self.port = self._server.server_address[1]
-        self.url = f"http://{ADDRESS}:{self.port}/"
+        self.token = secrets.token_urlsafe(16)
+        self.url = f"http://{ADDRESS}:{self.port}/{self.token}/"
 
     def serve(self) -> None:
         """Serve until the runs have ended and whoever is looking has seen it."""
@@ -84,13 +94,53 @@ class LiveReport:
         """What tells the data of now from those before: names, times and sizes of the files behind them."""
         files = [file for folder in self._folders for file in sorted(folder.iterdir())]
         kept = [file for file in files if file.suffix in (".json", ".jsonl", ".toml")]
-        seen = [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in kept]
+        seen = [(str(file), file.lstat().st_mtime_ns, file.lstat().st_size) for file in kept]
         state = self._over, [is_running(folder) for folder in self._folders], seen
         return f'"{hashlib.sha256(repr(state).encode()).hexdigest()[:16]}"'
 
 
+class _Server(ThreadingHTTPServer):
+    """A server with an end to everything: how many are connected, and for how long."""
+
+    daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        self._open: dict[socket.socket, float] = {}
+        super().__init__(*arguments)
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Let somebody in, in place of who has been there longest if there are too many."""
+        while len(self._open) >= MOST_CONNECTIONS:
+            self._end(min(list(self._open.items()), key=itemgetter(1))[0])
+        self._open[request] = time.monotonic()
+        return True
+
+    def service_actions(self) -> None:
+        """End what takes too long; called every now and then."""
+        now = time.monotonic()
+        for connection, began in list(self._open.items()):
+            if now - began > LONGEST_CONNECTION:
+                self._end(connection)
+
+    def _end(self, connection: socket.socket) -> None:
+        self._open.pop(connection, None)
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+
+    def shutdown_request(self, request: Any) -> None:
+        """See `socketserver`."""
+        self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing on the terminal: somebody has gone, or was too slow."""
+
+
 class _Handler(BaseHTTPRequestHandler):
     """Two addresses: the page, and its data."""
+
+    timeout = SILENCE
+    server_version, sys_version = "discodso", ""
 
     def __init__(self, live: LiveReport, *arguments: Any) -> None:
         self._live = live
@@ -102,11 +152,16 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Host", "").rsplit(":", 1)[0] not in _NAMES:
             self.send_error(HTTPStatus.FORBIDDEN)
             return
+        known = f"/{self._live.token}/"
+        asked, name = self.path[: len(known)], self.path[len(known) :]
+        if not secrets.compare_digest(asked.encode("utf-8", "replace"), known.encode()):
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return
         self._live.asked = time.monotonic()
         try:
-            if self.path in ("/", "/index.html"):
+            if name in ("", "index.html"):
                 self._answer(page(self._live.data()), "text/html")
-            elif self.path == "/data.json":
+            elif name == "data.json":
                 mark = self._live.mark()
                 if self.headers.get("If-None-Match") == mark:
                     self.send_response(HTTPStatus.NOT_MODIFIED)
@@ -117,9 +172,9 @@ class _Handler(BaseHTTPRequestHandler):
                     self._live.ended_was_fetched = not data["running"]
             else:
                 self.send_error(HTTPStatus.NOT_FOUND)
-        except (BrokenPipeError, ConnectionResetError):  # the reader has gone
-            pass
-        except DiscodsoError as error:
+        except (ConnectionError, TimeoutError):  # the reader has gone, or does not read
+            self.close_connection = True
+        except (DiscodsoError, OSError) as error:
             self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, explain=str(error))
 
     def _answer(self, content: str, kind: str, mark: str = "") -> None:
@@ -127,6 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(HTTPStatus.OK)
         headers = {"Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(body))}
         headers |= {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+        headers |= {"Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY"}
         for name, value in {**headers, **({"ETag": mark} if mark else {})}.items():
             self.send_header(name, value)
         self.end_headers()

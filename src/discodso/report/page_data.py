@@ -177,8 +177,18 @@ def show_designs(run: RunRecord, designs: Sequence[Design]) -> list[Shown]:
 
 def _compact(svg: str) -> str:
     """An SVG without what no browser needs."""
-    svg = re.sub(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    for start, end in (("<?xml", "?>"), ("<!DOCTYPE", ">"), ("<metadata>", "</metadata>"), ("<!--", "-->")):
+        svg = _without(svg, start, end)
     return re.sub(r">\s+<", "><", svg).strip()
+
+
+def _without(text: str, start: str, end: str) -> str:
+    """A text without its parts from a start to the next end; in time that grows like the text."""
+    kept, at = [], 0
+    while (first := text.find(start, at)) >= 0 and (last := text.find(end, first + len(start))) >= 0:
+        kept.append(text[at:first])
+        at = last + len(end)
+    return "".join([*kept, text[at:]])
 
 
 def _design(scored: Scored, run: RunRecord, shown: Shown) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from discodso.base.checks import module_of_extra
 from discodso.base.errors import DeclarationError
 from discodso.base.files import file_errors
 from discodso.base.streams import Forgiving
+from discodso.base.terminal import safe_console
 from discodso.run.history import HistoryRow
 from discodso.run.result import Ranking, Result, Scored
 
@@ -209,7 +210,6 @@ class RichProgress(Callback):
     """
 
     def __init__(self, console: Console | None = None, leave: bool = False) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         class Standing(Progress):
@@ -224,12 +224,12 @@ class RichProgress(Callback):
         if console is None:
             # Not Console(stderr=True), which ends the program if a pipe is closed.
             stream: Any = sys.stderr if isinstance(sys.stderr, Forgiving) else Forgiving(sys.stderr)
-            console = Console(file=stream)
+            console = safe_console(file=stream)
         self._console = console
         self._broken = False
         name, best = (
-            TextColumn("{task.description}"),
-            TextColumn("best {task.fields[best]}{task.fields[cost]}"),
+            TextColumn("{task.description}", markup=False),
+            TextColumn("best {task.fields[best]}{task.fields[cost]}", markup=False),
         )
         columns = (name, BarColumn(), MofNCompleteColumn(), best, TimeRemainingColumn())
         self._bar = Standing(*columns, console=console, disable=console.quiet or not console.is_terminal)
@@ -318,7 +318,7 @@ class RichProgress(Callback):
             fallen = _fallen(row, self._printed)
             self._printed = row.best
             said = f"{row.calls} calls{cost}, best {best}{fallen}, mean {mean}"
-            self._console.print(said, highlight=False, soft_wrap=True)
+            self._console.print(said, highlight=False, markup=False, soft_wrap=True)
 
     def note(self, words: str) -> None:
         """Print it."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from discodso.base.checks import is_integer, require
 from discodso.base.errors import DeclarationError, DiscodsoError, SettingsError
-from discodso.base.files import MOST_WORDS, read_object, read_plain, write_atomically
+from discodso.base.files import read_object, read_plain, write_atomically
 from discodso.base.options import require_nothing_left, taken, with_options
 from discodso.baselines.literature import Practising
 from discodso.disco.disco import DisCoSettings, batch_for
@@ -73,6 +73,7 @@ _PROBING = 0.1  # of the time limit, for probing at most
 # Calls without a better tree that end a search by default: this part of the budget, and at least so many.
 _PATIENCE_PART, _LEAST_PATIENCE = 2, 3000
 _PERFECT_TREES, _PERFECT_EPISODES = 10, 1000  # as good as can be, after which no better ones are looked for
+_LARGEST_PICTURE = 1 << 22  # bytes; one that is larger is drawn anew
 _SUMMARY, _PICTURE, _FRONT = "summary.json", "tree.svg", "front.json"
 # Over common episodes means differ by less than their errors would allow.
 _COMMON_RACES = Racing(margin=0.3)
@@ -413,7 +414,7 @@ def _point(own: Finalist, chosen: bool) -> dict[str, Any]:
 def _read(folder: Path) -> dict[str, Any] | None:
     """What `_write` has written: the tree, the figures and the picture, each None if it is not there."""
     try:
-        picture = read_plain(folder / _PICTURE, MOST_WORDS).decode("utf-8")
+        picture = read_plain(folder / _PICTURE, _LARGEST_PICTURE).decode("utf-8")
     except (OSError, ValueError):
         picture = None
     policy, summary = read_object(folder / POLICY), read_object(folder / _SUMMARY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,14 +59,16 @@ def read_table(path: str | Path, target: str, ignore: tuple[str, ...] = ()) -> G
             if all(map(_is_number, header)):
                 how = "add a line with the names of the columns above it"
                 raise DeclarationError(f"{path} begins with numbers; {how}")
-            listed = ", ".join(filter(None, header))
+            listed = ", ".join(filter(None, header[:50])) + (", ..." if len(header) > 50 else "")
             raise DeclarationError(
                 f"{path} has no column {name!r}; it has {listed}{did_you_mean(name, header)}"
             )
     if len(set(header)) != len(header):
-        twice = ", ".join(sorted({name for name in header if header.count(name) > 1}))
+        counts = Counter(header)
+        twice = ", ".join(sorted(name for name in counts if counts[name] > 1)[:20])
         raise DeclarationError(f"{path}: column names must be distinct, but these are there twice: {twice}")
-    places = [i for i, name in enumerate(header) if name != target and name not in ignore]
+    left_out = {target, *ignore}
+    places = [i for i, name in enumerate(header) if name not in left_out]
     values = sheet.numbers([*places, header.index(target)])
     kept = _without_counts(path, header, places, values)
     columns = tuple(header[places[i]] for i in kept)

@@ -12,13 +12,16 @@ from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol
+from zipfile import ZipFile
 
 import numpy as np
 
 from discodso.base.arrays import Floats
 from discodso.base.errors import DeclarationError
+from discodso.base.files import MOST_BYTES
 from discodso.tasks.regression.text_sheets import TextSheet, read_bytes, refuse_cell, refuse_text
 
+_SPARSE = 10_000_000  # empty cells that a table may have beside those that it holds
 _INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -104,8 +107,18 @@ def _parquet(path: Path) -> TypedSheet:
 def _excel(path: Path) -> TypedSheet:
     openpyxl = _of_extra("openpyxl", "Excel")
     try:
-        book = openpyxl.load_workbook(BytesIO(read_bytes(path)), read_only=True, data_only=True)
-        rows = [(number, row) for number, row in enumerate(book.active.iter_rows(values_only=True), start=1)]
+        content = BytesIO(read_bytes(path))
+        with ZipFile(content) as parts:
+            size = sum(part.file_size for part in parts.infolist())
+        if size > MOST_BYTES:
+            raise ValueError(f"it has more than {MOST_BYTES:,} bytes once unpacked")
+        book = openpyxl.load_workbook(content, read_only=True, data_only=True)
+        rows, room = [], size + _SPARSE
+        for number, row in enumerate(book.active.iter_rows(values_only=True), start=1):
+            rows.append((number, row))
+            room -= len(row)
+            if room < 0:
+                raise ValueError("nearly all of its cells are empty")
     except DeclarationError:
         raise
     except Exception as error:  # openpyxl lets through whatever a damaged archive makes of its parts
@@ -122,7 +135,8 @@ def _excel(path: Path) -> TypedSheet:
 
 def _json_lines(path: Path) -> TypedSheet:
     rows: list[tuple[int, dict[str, Any]]] = []
-    for number, line in enumerate(read_bytes(path).split(b"\n"), start=1):
+    content = read_bytes(path)
+    for number, line in enumerate(content.split(b"\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -133,6 +147,10 @@ def _json_lines(path: Path) -> TypedSheet:
             raise DeclarationError(f'{path}, line {number}: no JSON object such as {{"x": 1, "y": 2}}')
         rows.append((number, row))
     header = list(dict.fromkeys(name for _, row in rows for name in row))
+    if len(header) * len(rows) > len(content) + _SPARSE:
+        raise DeclarationError(
+            f"{path}: its {len(rows):,} rows have {len(header):,} different names; most rows lack most of them"
+        )
     columns = [[row.get(name) for _, row in rows] for name in header]
     return TypedSheet(path, header, columns, lambda place: f"line {rows[place][0]}")
 

@@ -12,6 +12,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,11 @@ import numpy as np
 
 from discodso.base.arrays import Floats
 from discodso.base.errors import DeclarationError
-from discodso.base.files import read_plain
+from discodso.base.files import MOST_BYTES, read_plain
 
 _SEPARATORS = ("\t", ";", "|", ",", " ")  # a blank stands for any number of blanks and tabs
 _SAMPLE = 20  # rows by which a separator is known
+_NAMED = 20  # columns in a message
 _BLANKS = re.compile(r"[ \t]+")
 _SAID = re.compile(r'"?sep=(.)"?\s*')  # as Excel has it in a first line
 _NO_NUMBERS = {"", "nan", "na", "n/a", "null", "none", "inf", "-inf", "+inf", "infinity", "-infinity"}
@@ -64,9 +66,9 @@ class TextSheet:
 
     def _fast(self, lines: list[str], places: Sequence[int]) -> Floats | None:
         """All at once; None unless every line has its cells, and every cell is a finite number."""
-        width = len(self.header)
+        width, wanted = len(self.header), set(places)
         # A short text stands for what is not wanted, so that the cells of every line are counted.
-        kinds = [(f"c{i}", "f8" if i in places else "U1") for i in range(width)]
+        kinds = [(f"c{i}", "f8" if i in wanted else "U1") for i in range(width)]
         plain = len(places) == width
         try:
             read: Any = np.loadtxt(
@@ -171,8 +173,9 @@ def refuse_text(
         if words and not any(map(math.isfinite, numbers)):
             found.append((name, words[0]))
     if found:
-        listed = ", ".join(f"{name!r} ({word!r:.40})" for name, word in found)
-        how = " ".join(f"--ignore {name!r}" for name, _ in found)
+        listed = ", ".join(f"{name!r:.60} ({word!r:.40})" for name, word in found[:_NAMED])
+        listed += f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        how = " ".join(f"--ignore {name!r:.60}" for name, _ in found[:_NAMED])
         plural = "columns hold" if len(found) > 1 else "a column holds"
         raise DeclarationError(f"{path}: {plural} text, not numbers: {listed}; leave out with {how}")
 
@@ -189,7 +192,15 @@ def read_bytes(path: Path) -> bytes:
     """The content of a file, unpacked if it is packed by gzip."""
     try:
         content = read_plain(path, follow=True)
-        return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+        if not content.startswith(b"\x1f\x8b"):
+            return content
+        with gzip.GzipFile(fileobj=BytesIO(content)) as packed:
+            content = packed.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise DeclarationError(
+                f"{path} has more than {MOST_BYTES:,} bytes once unpacked, too much to be read"
+            )
+        return content
     except FileNotFoundError:
         raise DeclarationError(f"there is no file {path}") from None
     except (OSError, EOFError, zlib.error) as error:
