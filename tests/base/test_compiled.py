@@ -78,3 +78,41 @@ def test_what_is_kept_on_disk_calls_what_stands_apart_as_it_is_now(tmp_path):
     later = run(factor="30.0", one="1")
     assert later.stdout == "1350.0 1\n"
     assert "called.one returns something else now; delete the caches" in later.stderr
+
+
+UNKEPT = """
+import tempfile, warnings
+from pathlib import Path
+from numba.core import caching
+
+def refuse(self, usual=caching._CacheLocator.ensure_cache_path):
+    if not self.get_cache_path().startswith(tempfile.gettempdir()):
+        raise PermissionError(13, "Read-only file system")
+    usual(self)
+
+caching._CacheLocator.ensure_cache_path = refuse
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    from called import twice, one
+    import calling
+print(len(said), said[0].message)
+place, = Path(tempfile.gettempdir()).glob("discodso-*")
+print(oct(place.stat().st_mode & 0o777), bool(list(place.rglob("*.nbc"))))
+"""
+
+
+def test_where_nothing_can_be_kept_all_works_with_one_line(tmp_path):
+    (tmp_path / "called.py").write_text(CALLED.format(factor=3, one=1))
+    (tmp_path / "calling.py").write_text(CALLING)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    paths = os.pathsep.join((str(tmp_path), *filter(None, sys.path)))
+    env = {**os.environ, "PYTHONPATH": paths, "TMPDIR": str(temporary)}
+    env.pop("NUMBA_CACHE_DIR", None)
+    done = subprocess.run([sys.executable, "-c", UNKEPT], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    shown, _, warned, kept = done.stdout.splitlines()
+    assert shown == "13.5 0"
+    assert warned.startswith("1 compiled functions cannot be kept here")
+    assert kept == "0o700 True"
+    assert not list(temporary.iterdir())

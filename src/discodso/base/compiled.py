@@ -7,11 +7,17 @@ through it again in each function that calls it.
 
 from __future__ import annotations
 
+import atexit
+import os
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from functools import cache, partial
 from hashlib import sha256
 from importlib import import_module
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
 
 import llvmlite.binding
@@ -42,9 +48,14 @@ def compiled(
 
     def decorate(function: Callable[..., Any]) -> Any:
         wanted = {"cache": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": inner, **options}
-        made: Any = njit(**wanted)(function)
+        try:
+            made: Any = njit(**wanted)(function)
+        except RuntimeError:  # nowhere to keep it: a read-only installation, and no home
+            _keep_for_now()
+            made = njit(**wanted)(function)
         if _config.DISABLE_JIT:
             return made
+        _forgive_full_disks(made)
         typed = made.get_call_template
 
         def get_call_template(args: Any, kws: Any) -> Any:
@@ -65,6 +76,36 @@ def compiled(
         return made
 
     return decorate
+
+
+@cache
+def _keep_for_now() -> None:
+    """Keep what is compiled in a folder that only this user may enter, until this process ends."""
+    # What is kept is unpickled again, so nobody else may write there.
+    folder, owner = mkdtemp(prefix="discodso-"), os.getpid()
+    _config.CACHE_DIR = folder
+
+    def remove() -> None:
+        if os.getpid() == owner:  # not a process that was forked off
+            rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    warnings.warn(
+        "compiled functions cannot be kept here, so that every run compiles them anew; set NUMBA_CACHE_DIR to a "
+        "folder of yours",
+        stacklevel=2,
+    )
+
+
+def _forgive_full_disks(made: Any) -> None:
+    """What was compiled is used even where it cannot be kept."""
+    keep = made._cache.save_overload
+
+    def save_overload(*arguments: Any) -> None:
+        with suppress(OSError):
+            keep(*arguments)
+
+    made._cache.save_overload = save_overload
 
 
 @cache

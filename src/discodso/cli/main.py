@@ -15,8 +15,9 @@ from discodso.base.streams import Forgiving, discard
 from discodso.base.terminal import visible
 from discodso.base.version import __version__
 from discodso.cli import experiments, play, reporting, running, tools
-from discodso.cli.output import EXIT_ERROR, EXIT_INTERRUPTED
+from discodso.cli.output import EXIT_ERROR, EXIT_INTERRUPTED, shortened
 
+_LONGEST = 4000  # characters of a line about an error
 app = Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -106,7 +107,8 @@ def _fail(words: str) -> NoReturn:
 def _say(message: Warning | str, *_: object, **__: object) -> None:
     """Tell an error or a warning in one line, without the place in the code and without colours."""
     words = re.sub(r"\x1b\[[0-9;]*m", "", str(message))
-    print(f"discodso: {visible(' '.join(words.split()))}", file=sys.stderr)
+    words = visible(" ".join(words.split()))
+    print(f"discodso: {shortened(words, _LONGEST)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -268,3 +268,19 @@ def test_designs_that_are_no_expression_are_refused(design):
 def test_bad_operators_are_refused(names):
     with pytest.raises(DeclarationError):
         operators_named(names)
+
+
+def test_a_formula_of_a_thousand_terms_is_read_and_one_beyond_reason_is_refused_in_a_line():
+    whole = Expression.parse(" + ".join(f"{n}*x" for n in range(1, 1001)), ("x",))
+    assert whole(np.array([[2.0]])) == [1001000.0]
+    for text in (
+        "-" * 20_000 + "x",
+        "sin(" * 900 + "x" + ")" * 900,
+        "1" + "0" * 400,
+        "-1e400",
+        "x" * 100_000,
+    ):
+        with pytest.raises(InvalidDesignError) as caught:
+            Expression.parse(text, ("x",))
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 300

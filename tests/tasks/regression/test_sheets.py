@@ -240,3 +240,29 @@ def test_a_missing_extra_is_named(tmp_path, monkeypatch, name, module):
     monkeypatch.setitem(sys.modules, module, None)
     words = refused(write(tmp_path, "", name))
     assert f"need {module}; install it with pip install 'discodso[tables]'" in words
+
+
+def test_a_table_that_unpacks_beyond_the_limit_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("discodso.tasks.regression.text_sheets.MOST_BYTES", 1000)
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(gzip.compress(b"x,y\n" + b"1,2\n" * 1000))
+    with pytest.raises(DeclarationError, match="more than 1,000 bytes once unpacked"):
+        read_table(path, "y")
+
+
+def test_rows_of_different_names_are_no_table(tmp_path):
+    path = tmp_path / "sparse.jsonl"
+    path.write_text("".join(f'{{"a{n}": 1}}\n' for n in range(4000)))
+    with pytest.raises(DeclarationError, match="most rows lack most of them"):
+        read_table(path, "a1")
+
+
+def test_a_header_of_equal_names_or_of_texts_is_told_in_a_short_line(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(["x"] * 50_000) + ",y\n" + ",".join(["1"] * 50_001) + "\n")
+    with pytest.raises(DeclarationError, match=r"there twice: x$"):
+        read_table(path, "y")
+    path.write_text(",".join(f"x{n}" for n in range(500)) + ",y\n" + ",".join(["a"] * 500) + ",1\n")
+    with pytest.raises(DeclarationError, match="and 480 more") as caught:
+        read_table(path, "y")
+    assert len(str(caught.value)) < 1500

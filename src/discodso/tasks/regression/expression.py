@@ -22,6 +22,7 @@ from discodso.tasks.regression.operators import OPERATORS, Costs, Operator
 from discodso.tasks.regression.typeset import markup, mathml
 
 CONST = "const"
+_NAMED = 50  # columns in a message
 _INPUT = re.compile(r"x([1-9]\d*)")
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 T = TypeVar("T")
@@ -176,7 +177,11 @@ def formula_tree(text: str) -> tuple[ast.expr, dict[str, str]]:
     try:
         plain = _QUOTED.sub(placed, text).replace("^", "**").strip()
         return ast.parse(plain, mode="eval").body, quoted
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (RecursionError, MemoryError):
+        raise InvalidDesignError(
+            f"not a formula: it has too many parts inside each other: {text!r:.80}"
+        ) from None
+    except (SyntaxError, ValueError):
         raise InvalidDesignError(f"not a formula: {text!r:.80}") from None
 
 
@@ -193,26 +198,42 @@ class FormulaReader:
     quoted: dict[str, str]  # columns by what stands for them
 
     def read(self, node: ast.expr) -> list[Item]:
-        """The tokens of a node and all below it."""
+        """The tokens of a node and all below it; no recursion, so a formula may be long."""
+        items: list[Item] = []
+        waiting = [node]
+        while waiting:
+            item, operands = self.step(waiting.pop())
+            items += item
+            waiting += reversed(operands)
+        return items
+
+    def step(self, node: ast.expr) -> tuple[list[Item], list[ast.expr]]:
+        """The token of a node, if it has one, and its operands."""
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-                return [self.number(value)]
+                return [self.number(value)], []
             case ast.Name(id=name):
-                return [self.column(name)]
+                return [self.column(name)], []
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
-                return [self.number(-value)]
+                return [self.number(-value)], []
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return ["neg", *self.read(operand)]
+                return ["neg"], [operand]
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-                return self.read(operand)
+                return [], [operand]
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
                 return self.call(_BINARY[type(op)], [left, right])
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
                 return self.call(name, args)
-        raise InvalidDesignError(f"not a formula: {ast.unparse(node)!r:.80} is no arithmetic")
+        try:
+            words = ast.unparse(node)
+        except (RecursionError, ValueError):
+            words = type(node).__name__
+        raise InvalidDesignError(f"not a formula: {words!r:.80} is no arithmetic")
 
     def number(self, value: float) -> Item:
         """A constant, or the token of a number."""
+        if not is_number(value):
+            raise InvalidDesignError("not a formula: a number is beyond the range of floats")
         return (CONST, float(value)) if self.constants else repr(float(value))
 
     def column(self, name: str) -> Item:
@@ -224,15 +245,16 @@ class FormulaReader:
             return repr(math.pi)
         index = None if name in self.quoted else input_index(name)
         if index is None or index >= len(self.columns):
-            raise InvalidDesignError(f"no column {own!r}; there are {', '.join(self.columns)}")
+            there = ", ".join(self.columns[:_NAMED]) + (", ..." if len(self.columns) > _NAMED else "")
+            raise InvalidDesignError(f"no column {own!r:.80}; there are {there}")
         return name
 
-    def call(self, name: str, args: list[ast.expr]) -> list[Item]:
-        """An operator with its operands."""
+    def call(self, name: str, args: list[ast.expr]) -> tuple[list[Item], list[ast.expr]]:
+        """An operator and its operands."""
         match name, args:
             case "pow", [base, ast.Constant(value=(2 | 3 | 4) as exponent)]:
-                return [f"n{exponent:.0f}", *self.read(base)]
+                return [f"n{exponent:.0f}"], [base]
         operator = self.operators.get(name)
         if operator is None or operator.arity != len(args):
-            raise InvalidDesignError(f"no function {name!r} of {len(args)} arguments")
-        return [name, *(item for argument in args for item in self.read(argument))]
+            raise InvalidDesignError(f"no function {name!r:.80} of {len(args)} arguments")
+        return [name], list(args)

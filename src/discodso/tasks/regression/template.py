@@ -88,7 +88,7 @@ class _TemplateReader(FormulaReader):
             self.found[name] = None
             return f"{CONST} {name}"
 
-    def call(self, name: str, args: list[ast.expr]) -> list[Item]:
+    def call(self, name: str, args: list[ast.expr]) -> tuple[list[Item], list[ast.expr]]:
         if name in self.operators or name == "pow":
             return super().call(name, args)
         if not args or not all(isinstance(own, ast.Name) for own in args):
@@ -96,4 +96,4 @@ class _TemplateReader(FormulaReader):
         inputs = tuple(str(FormulaReader.column(self, own.id)) for own in args if isinstance(own, ast.Name))
         if self.parts.setdefault(name, inputs) != inputs:
             raise InvalidDesignError(f"{name} stands with different inputs; give each its own letter")
-        return [f"{PART} {name}"]
+        return [f"{PART} {name}"], []
