@@ -88,7 +88,9 @@ def test_settings_survive_being_written():
         (changed(run={"budget": 0}), "run.budget must be"),
         (changed(run={"budget": True}), "run.budget must be a valid integer, got True"),
         (changed(run={}), "run.budget is missing"),
-        (changed(run={"budget": 10, "initial_designs": ["x"]}), "not a design in JSON"),
+        (changed(run={"budget": 10, "initial_designs": ["{x"]}), "not a design in JSON"),
+        (changed(run={"budget": 10, "initial_designs": 3}), "must be a file, or a list of designs as texts"),
+        (changed(run={"budget": 10, "known": [3]}), "run.known must be a file or a run folder"),
         (
             changed(task={"kind": "bitstring", "alpha": 2.0}),
             "task.alpha must be a finite number >= 0 and <= 1",

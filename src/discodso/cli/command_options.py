@@ -33,6 +33,10 @@ class Starting:
         (), "Change a setting, as method.batch_size=50; may be given again.", command="set"
     )
     out: Path | None = option(None, "Folder for the run, new or empty; `discodso resume` goes on with it.")
+    known: tuple[str, ...] = option(
+        (), "Designs that were evaluated before: a CSV file, or the folder of a run; may be given again."
+    )
+    initial_designs: Path | None = option(None, "CSV file of designs to evaluate first.")
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,15 @@ def _root(
 
 app.add_typer(running.run, name="run")
 _commands: list[Callable[..., None]] = [running.fit, running.policy, play.play, running.resume]
-_commands += [reporting.show, reporting.report, reporting.compare, tools.init, tools.check, tools.doctor]
+_commands += [
+    reporting.show,
+    reporting.report,
+    reporting.export,
+    reporting.compare,
+    tools.init,
+    tools.check,
+    tools.doctor,
+]
 _commands += [experiments.reproduce]
 for _command in _commands:
     app.command()(_command)

@@ -86,7 +86,8 @@ def _lines(outcome: Outcome) -> list[Any]:
         return ["No evaluation succeeded.", last]
     best = "No design met all requirements."
     if result.best is not None:
-        best = f"best reward {result.best.reward_text('.6f')} at call {result.best.call}"
+        when = f"at call {result.best.call}" if result.best.call else "known before the run"
+        best = f"best reward {result.best.reward_text('.6f')} {when}"
     return [best_table(result.top, outcome.space.render, ".6f"), best, last]
 
 
@@ -97,7 +98,7 @@ def best_table(designs: Sequence[Scored], render: Callable[[Design], str], form:
 
     table = Table("reward", "call", "design", title="best designs", title_justify="left")
     for scored in designs[:5]:
-        table.add_row(scored.reward_text(form), str(scored.call), escape(render(scored.design)))
+        table.add_row(scored.reward_text(form), scored.call_text, escape(render(scored.design)))
     return table
 
 

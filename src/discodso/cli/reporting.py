@@ -105,6 +105,22 @@ def report(
         typer.echo(visible(f"figures: {figures}"))
 
 
+def export(
+    folder: Annotated[Path, Argument(help="Folder of a run.")],
+    out: Annotated[Path | None, Option(help="CSV file to write; standard output by default.")] = None,
+) -> None:
+    """Write the designs of a run with their rewards as CSV, which `--known` of another run takes."""
+    from discodso.base.files import write_atomically
+    from discodso.run.known import csv_of, designs_of_run
+
+    text = csv_of(designs_of_run(folder))
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_atomically(out, text)
+        typer.echo(f"designs: {out}")
+
+
 def compare(
     folders: Annotated[
         list[Path], Argument(help="Folders of runs, each the --out of one; of policies JSON files, too.")

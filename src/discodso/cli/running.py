@@ -54,7 +54,7 @@ def run_file(
     """Do what a settings file says."""
     from discodso.run.settings import read
 
-    _start(read(settings, starting.changes, follow=True), starting.out, watching)
+    _start(_with_designs(read(settings, starting.changes, follow=True), starting), starting.out, watching)
 
 
 @run.command("bitstring")
@@ -119,11 +119,23 @@ def _settings(task: Any, plan: Plan, search: Search) -> Any:
 
     settings = RunSettings(task, plan, preset=search.preset)  # type: ignore[arg-type]
     settings = replace(settings, plan=replace(plan, top=settings.kind.top))
-    if not search.changes and search.preset == "default":
-        return settings
-    data = settings.record()
-    apply_changes(data, search.changes)
-    return parse(data, "--set" if search.changes else "options")
+    if search.changes or search.preset != "default":
+        data = settings.record()
+        apply_changes(data, search.changes)
+        settings = parse(data, "--set" if search.changes else "options")
+    return _with_designs(settings, search)
+
+
+def _with_designs(settings: Any, starting: Starting) -> Any:
+    """With the designs of files that the command names, behind those of the settings."""
+    from discodso.run.known import first_designs, known_designs
+
+    if starting.known:
+        settings = replace(settings, known=(*settings.known, *known_designs(list(starting.known))))
+    if starting.initial_designs is not None:
+        first = first_designs(starting.initial_designs)
+        settings = replace(settings, initial_designs=(*settings.initial_designs, *first))
+    return settings
 
 
 def _start(

@@ -384,7 +384,7 @@
     const id = `${group.id}-designs`;
     const own = state[id] || (state[id] = {key: "reward", down: true, filter: "", open: new Set()});
     const seeds = group.runs.length > 1;
-    const columns = [["reward", "reward", (d) => number(d.reward, 7) + (d.error === null ? "" : ` ± ${number(d.error, 2)}`) + (d.violation === undefined ? "" : ` (violation ${number(d.violation, 3)})`)], ["call", "at call", (d) => whole(d.call)],
+    const columns = [["reward", "reward", (d) => number(d.reward, 7) + (d.error === null ? "" : ` ± ${number(d.error, 2)}`) + (d.violation === undefined ? "" : ` (violation ${number(d.violation, 3)})`)], ["call", "at call", (d) => d.call ? whole(d.call) : "known"],
       ["length", "tokens", (d) => d.length], ...(seeds ? [["seed", "seed", (d) => d.seed]] : []), ["line", "design", null]];
     const body = h("tbody", {}), heads = {};
     const count = h("p", {class: "quiet", role: "status"});

@@ -3,6 +3,7 @@
     settings.toml      what was asked for; `discodso resume` needs nothing else
     environment.json   versions, command, commit, machine
     history.jsonl      one line for each batch
+    known.csv          designs that were known before the run, if there are any, see `known`
     top.json           the best designs so far, counts, why the run ended; of trees how many children a token has
     checkpoint.safetensors, checkpoint.previous.safetensors
 
@@ -38,6 +39,7 @@ from discodso.base.files import (
     read_plain,
     write_atomically,
 )
+from discodso.base.locks import NAME as LOCK
 from discodso.base.locks import FolderLock, is_lock, is_locked
 from discodso.base.toml_text import to_toml
 from discodso.base.version import __version__
@@ -46,7 +48,7 @@ from discodso.run.result import Scored
 from discodso.space.design import Design
 
 SETTINGS, ENVIRONMENT, HISTORY = "settings.toml", "environment.json", "history.jsonl"
-TOP = "top.json"
+TOP, KNOWN = "top.json", "known.csv"
 _PACKAGES = ("numpy", "scipy", "torch", "numba", "safetensors", "pydantic", "gymnasium", "distributed", "ray")
 
 
@@ -59,8 +61,10 @@ class RunFolder(Closing):
         self._history: int | None = None
 
     @classmethod
-    def create(cls, path: str | Path, settings: Mapping[str, Any]) -> RunFolder:
-        """Make the folder, with settings and environment; one that holds anything is left alone."""
+    def create(
+        cls, path: str | Path, settings: Mapping[str, Any], files: Mapping[str, str] | None = None
+    ) -> RunFolder:
+        """Make the folder, with settings, files that belong to them, and environment; a used one is left alone."""
         path = Path(path)
         require_unused(path)
         with file_errors(f"cannot make the folder {path}"):
@@ -69,7 +73,9 @@ class RunFolder(Closing):
         try:
             require_unused(path)  # again: another process may have had the lock
             _remove_temporaries(path)
-            folder.write_settings(settings)  # first: from here on it can be resumed
+            for name, content in (files or {}).items():
+                folder.write(name, content)
+            folder.write_settings(settings)  # from here on it can be resumed
             folder.write(ENVIRONMENT, json.dumps(environment(), indent=1) + "\n")
             folder._open_history(0)
         except BaseException:
@@ -156,7 +162,8 @@ def require_unused(path: Path) -> None:
 
 def _is_trace(file: Path) -> bool:
     """Whether a file is what a run leaves that was killed before it had written its settings."""
-    return is_lock(file.name) or file.match(f".{SETTINGS}.*.tmp")
+    before = file.name == KNOWN and (file.parent / LOCK).exists()
+    return before or is_lock(file.name) or any(file.match(f".{name}.*.tmp") for name in (SETTINGS, KNOWN))
 
 
 def _remove_temporaries(path: Path) -> None:

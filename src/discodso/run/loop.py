@@ -23,6 +23,7 @@ from discodso.base.errors import (
     CheckpointError,
     DeadEndError,
     DeadEndWarning,
+    DeclarationError,
     DiscodsoError,
     ExecutorError,
     TrainingError,
@@ -119,6 +120,18 @@ class Loop:
         """Objective calls of a run that goes on, with those whose answers are only kept."""
         return self.evaluator.calls + len(pending.known.rewards) + self.confirmer.spent.calls
 
+    def know(self, designs: DesignBatch, answer: Answer) -> None:
+        """Learn from designs that were evaluated before the run; they cost no calls, and their call is 0."""
+        if isinstance(self.method, Searching):
+            name = type(self.method).__name__
+            raise DeclarationError(f"known designs are for methods that are told rewards, and {name} is not")
+        failed = np.isin(np.arange(len(designs)), list(answer.reasons))
+        rewards = np.where(failed, self.task.worst_reward, answer.rewards)
+        calls, all_new = np.zeros(len(designs), np.int64), np.ones(len(designs), np.bool_)
+        evaluation = Evaluation(designs, rewards, calls, failed, (), False, answer, True)
+        self.ranking.add(designs, evaluation.usable, calls, answer.weights, answer.violation)
+        self.method.tell(*self._told(designs, all_new, evaluation))
+
     # --------------------------------------------------------------------------------------------- the loop
 
     def execute(self, pending: Pending, resumed: bool = False) -> Result:
@@ -129,7 +142,7 @@ class Loop:
         if not resumed:
             self._warn_if_few_are_accepted()
             self._save(pending)
-        between = resumed and not len(pending.known.rewards)
+        between = (resumed or self.ranking.candidates) and not len(pending.known.rewards)
         over = self._limit_reached() if between else None
         stop, detail = (over, self._detail()) if over else self._until_stopped(pending)
         if self.confirmer.kept_calls and stop not in _UNCONFIRMED:

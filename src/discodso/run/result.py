@@ -50,7 +50,7 @@ class Scored:
 
     Attributes:
         reward: the mean of all its evaluations, if there were several; may be NaN if a requirement is broken.
-        call: number of the objective call that first gave it, counted from 1.
+        call: number of the objective call that first gave it, counted from 1; 0 if it was known before the run.
         weight: the evidence behind the reward: evaluations, or what the task counts, such as episodes.
         evaluations: how many.
         spread: their squared distances from the mean, by weight, in all.
@@ -64,6 +64,11 @@ class Scored:
     evaluations: int = 1
     spread: float = 0.0
     violation: float = 0.0
+
+    @property
+    def call_text(self) -> str:
+        """The number of the call for people."""
+        return str(self.call) if self.call else "known"
 
     @property
     def feasible(self) -> bool:
@@ -219,7 +224,8 @@ class Result:
     def _repr_html_(self) -> str:
         """The learning curve and the best designs, for notebooks."""
         rows = "".join(
-            f"<tr><td>{scored.reward_text()}</td><td>{scored.call}</td><td>{_html(scored.design, place)}</td></tr>"
+            f"<tr><td>{scored.reward_text()}</td><td>{scored.call_text}</td>"
+            f"<td>{_html(scored.design, place)}</td></tr>"
             for place, scored in enumerate(self.top[:5])
         )
         table = f"<table><tr><th>reward</th><th>call</th><th>design</th></tr>{rows}</table>" if rows else ""

@@ -23,6 +23,7 @@ from discodso.disco.presets import preset as named_preset
 from discodso.run.executors.registry import KINDS as EXECUTORS
 from discodso.run.folder import read_settings
 from discodso.run.kinds import Kind, kind_named, require_known
+from discodso.run.known import KnownDesign, first_designs, known_designs
 from discodso.run.plan import Plan
 from discodso.space.design import Design
 from discodso.space.space import Space
@@ -75,7 +76,8 @@ class RunSettings:
         preset: "default", "paper" or "paper-scaled".
         changes: of settings of the preset, as nested dictionaries.
         executor: where designs are evaluated.
-        initial_designs: to evaluate first.
+        initial_designs: to evaluate first; texts are of kinds of tasks whose space is in Python.
+        known: designs that were evaluated before; the folder of the run has them in a file of its own.
         begun: what the designs took that a kind of task made before the run began, for people; a run that goes on
             does not make them again.
         given: what was handed over in Python, such as a task or data, which no file can hold.
@@ -88,7 +90,8 @@ class RunSettings:
     preset: Preset = "default"
     changes: Mapping[str, Any] = field(default_factory=dict)
     executor: ExecutorOptions = ExecutorOptions()
-    initial_designs: tuple[Design, ...] = ()
+    initial_designs: tuple[Design | str, ...] = ()
+    known: tuple[KnownDesign, ...] = ()
     begun: Mapping[str, Any] = field(default_factory=dict)
     given: Any = None
     is_preset: bool = False
@@ -102,7 +105,7 @@ class RunSettings:
         """As nested dictionaries, with all defaults written out; `parse` gives equal settings back."""
         first = {
             **(
-                {"initial_designs": [design.to_json() for design in self.initial_designs]}
+                {"initial_designs": [d if isinstance(d, str) else d.to_json() for d in self.initial_designs]}
                 if self.initial_designs
                 else {}
             ),
@@ -168,7 +171,7 @@ def read(path: Path, changes: Sequence[str] = (), *, follow: bool = False) -> Ru
     """Read a settings file and apply changes of the form "table.key=value"; see `read_settings`."""
     data = read_settings(path, follow=follow)
     apply_changes(data, changes)
-    return parse(data, str(path))
+    return parse(data, str(path), path.parent)
 
 
 def apply_changes(data: dict[str, Any], changes: Sequence[str]) -> None:
@@ -191,8 +194,13 @@ def apply_changes(data: dict[str, Any], changes: Sequence[str]) -> None:
         table[parts[-1]] = value
 
 
-def parse(data: Mapping[str, Any], where: str = "settings") -> RunSettings:
-    """Check nested dictionaries; `where` is named in errors."""
+def parse(data: Mapping[str, Any], where: str = "settings", folder: Path = Path()) -> RunSettings:
+    """Check nested dictionaries.
+
+    Args:
+        where: named in errors.
+        folder: from which files of designs are looked for: that of the settings file.
+    """
     for key in data:
         if key not in _TABLES:
             raise SettingsError(f"{where}: {_unknown(key, '', _TABLES)}")
@@ -205,21 +213,25 @@ def parse(data: Mapping[str, Any], where: str = "settings") -> RunSettings:
     run = {"top": kind.top, **data["run"]}
     if run.pop("raise_on_failure", False):  # of records from before `on_failure`
         run["on_failure"] = "raise"
-    first, begun = run.pop("initial_designs", []), run.pop("begun", {})
+    first, known, begun = run.pop("initial_designs", []), run.pop("known", []), run.pop("begun", {})
     task = _built(where, "task", kind.options, _without(data["task"], "kind"))
     plan = _built(where, "run", Plan, run)
     executor = _built(where, "executor", ExecutorOptions, data.get("executor", {}))
     method, preset, changes = _method(where, data.get("method", {}))
-    if not isinstance(first, list) or not all(isinstance(text, str) for text in first):
-        raise SettingsError(f"{where}: run.initial_designs must be a list of designs as JSON texts")
+    if not isinstance(first, (list, str)) or not all(isinstance(text, str) for text in first):
+        raise SettingsError(f"{where}: run.initial_designs must be a file, or a list of designs as texts")
+    paths = [known] if isinstance(known, str) else known
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise SettingsError(f"{where}: run.known must be a file or a run folder, or a list of these")
     if not isinstance(begun, Mapping):
         raise SettingsError(f"{where}: run.begun must be a table, which a run writes into its folder")
     try:
-        designs = tuple(Design.from_json(text) for text in first)
+        designs = first_designs(folder / first if isinstance(first, str) else first)
     except InvalidDesignError as error:
         raise SettingsError(f"{where}: run.{error}") from None
     named = method is not None and "preset" in data.get("method", {})
-    return RunSettings(task, plan, method, preset, changes, executor, designs, begun, is_preset=named)
+    before = known_designs([folder / path for path in paths])
+    return RunSettings(task, plan, method, preset, changes, executor, designs, before, begun, is_preset=named)
 
 
 def _method(where: str, data: Mapping[str, Any]) -> tuple[MethodSettings | None, Preset, dict[str, Any]]:

@@ -24,6 +24,15 @@ from discodso.run.executors.dispatch import Executor
 from discodso.run.executors.registry import make_executor
 from discodso.run.folder import SETTINGS, RunFolder, require_run_folder, require_unused
 from discodso.run.kinds import Outcome, Prepared
+from discodso.run.known import (
+    KNOWN,
+    answer_of_known,
+    csv_of_known,
+    encoded,
+    first_designs,
+    known_designs,
+    numbered,
+)
 from discodso.run.loop import Loop, Pending
 from discodso.run.plan import Limits, Plan
 from discodso.run.python_tasks import PythonOptions
@@ -31,7 +40,6 @@ from discodso.run.result import Result
 from discodso.run.settings import RunSettings, changed, read
 from discodso.run.task import Task
 from discodso.space.design import Design
-from discodso.space.replay import replay
 
 
 @with_options(Plan)
@@ -41,7 +49,8 @@ def search(
     budget: int,
     method: MethodSettings | None = None,
     preset: Preset | None = None,
-    initial_designs: Sequence[Design] = (),
+    initial_designs: Sequence[Design | str] | Path = (),
+    known: Any = (),
     callback: Any = None,
     executor: Executor | None = None,
     out: str | Path | None = None,
@@ -55,7 +64,10 @@ def search(
         method: settings of the method; those of the preset by default.
         preset: "default", DisCo with all that makes it stronger, "paper", the paper's to the letter, or
             "paper-scaled", the same on the scale of ranges and rewards; see `preset`.
-        initial_designs: designs to evaluate first and to learn from.
+        initial_designs: designs to evaluate first and to learn from, or the path of a CSV file that has them.
+        known: designs that were evaluated before, as pairs of a design and a reward, paths of CSV files (see
+            `discodso export`) or of run folders, or a list of all these. They cost no call, the method learns from
+            them, and they are among the best with call 0. Where rewards are exact they are not evaluated again.
         callback: a function called after every batch with its history row and the best designs so far, a
             `Callback`, or a list of these.
         executor: evaluates the designs elsewhere: anything with `submit`, such as `Processes`.
@@ -68,10 +80,6 @@ def search(
     if method is not None and preset is not None:
         raise DeclarationError("give search a method or a preset, not both")
     require("task", task, isinstance(task, Task), "a Task")
-    if isinstance(initial_designs, Design):
-        raise DeclarationError(
-            "initial_designs must be a list of designs, got a single one; put it in a list"
-        )
     own = taken(Plan, plan)
     require_nothing_left("search", plan, Plan)
     settings = RunSettings(
@@ -79,7 +87,8 @@ def search(
         Plan(budget, **own),
         method,
         preset or "default",
-        initial_designs=tuple(initial_designs or ()),
+        initial_designs=first_designs(initial_designs or ()),
+        known=known_designs(known),
         given=task,
     )
     return start(settings, out=out, callback=callback, executor=executor).result
@@ -173,7 +182,9 @@ def _start(
     clock = clock or Clock(settings.plan.time_limit, partial(callbacks, "note"))
     if out is not None and not resume:
         require_unused(Path(out))
-    settings = kind.begin(settings, clock)
+    texts = tuple(design for design in settings.initial_designs if isinstance(design, str))
+    whole = tuple(design for design in settings.initial_designs if isinstance(design, Design))
+    settings = kind.begin(replace(settings, initial_designs=whole), clock)
     with ExitStack() as stack:
         prepared = kind.prepare(settings, settings.given, stack, clock)
         callbacks.add(prepared.callback)
@@ -188,10 +199,11 @@ def _start(
                 "confirm_calls is for tasks whose rewards are noisy: stochastic=True and not repeatable"
             )
         pending, resumed, note = Pending(), False, ""
-        if settings.initial_designs:
-            first = task.space.encode(settings.initial_designs)
-            replay(task.space, first)  # refuses designs that do not belong to the space
+        if settings.initial_designs or texts:
+            first = encoded(task.space, numbered((*settings.initial_designs, *texts)))
+            settings = replace(settings, initial_designs=tuple(first))
             pending = Pending(first)
+        known = encoded(task.space, settings.known)
         if executor is None:
             made = make_executor(**asdict(settings.executor))
             executor = None if made is None else stack.enter_context(closing(made))
@@ -203,14 +215,19 @@ def _start(
         record = settings.record()
         record["run"]["confirm_calls"] = plan.confirm_calls  # as it was chosen, and so is the method
         record["method"] = settings.method_table(method)
+        files = {}
+        if settings.known:
+            record["run"]["known"], files[KNOWN] = KNOWN, csv_of_known(settings.known, known)
         path: Path | None = None
         if out is not None:
-            folder = RunFolder.reopen(out) if resume else RunFolder.create(out, record)
+            folder = RunFolder.reopen(out) if resume else RunFolder.create(out, record, files)
             path = stack.enter_context(folder).path
             loop.write_to(folder)
             if resume:
                 pending, resumed, note = _restored(loop, folder, pending)
                 folder.write_settings(record)
+        if settings.known and not resumed:
+            loop.know(known, answer_of_known(settings.known))
         result = loop.execute(pending, resumed)
         return Outcome(result, task.space, prepared.finish(result, path), note)
 
