@@ -128,7 +128,7 @@ def make_model(
     Args:
         seen: the data of the search; weights of both sum to 1.
         unseen: held-out data, for the selection "validation"; the chosen expression is fitted to both at the end.
-        selection: "auto" for `choose_by_description_length`, or one of those of `choose_by_rule`.
+        selection: "auto" for `model_choice.choose`, or one of those of `choose_by_rule`.
         loss: what is minimised.
         refines: whether that is the squared error, so that constants may be fitted to it.
         widen: whether the model must be good outside the data.
@@ -165,7 +165,7 @@ def make_model(
         calls += count
     if widen:
         points = [choice.marked_finite(p, both[0]) for p in points]
-    chosen = _chosen(points, seen, unseen, selection)
+    chosen = _chosen(points, seen, unseen, selection, widen)
     if refines and rewrites and unseen is None and selection == "auto":
         points, chosen, used = _cut_down(
             points, chosen, seen, const_range, room - calls, widen, costs, agrees
@@ -212,15 +212,17 @@ def _cut_down(
         if not found:
             break
         points = [*points, *(choice.marked_finite(p, seen[0]) if widen else p for p in found)]
-        before, chosen = chosen, choice.choose_by_description_length(points, *seen)
+        before, chosen = chosen, choice.choose(points, *seen, widen=widen)
         if chosen is before:
             break
     return points, chosen, calls
 
 
-def _chosen(points: list[FrontPoint], seen: Rows, unseen: Rows | None, selection: str) -> FrontPoint:
+def _chosen(
+    points: list[FrontPoint], seen: Rows, unseen: Rows | None, selection: str, widen: bool
+) -> FrontPoint:
     if selection == "auto":
-        return choice.choose_by_description_length(points, *seen)
+        return choice.choose(points, *seen, widen=widen)
     front = undominated(points)
     if not any(p.finite for p in front):
         front = undominated([p for p in points if p.finite]) or front
