@@ -68,11 +68,11 @@ def choose(
     errors = np.array([p.expected_error for p in points]) / weighted_variance(y, weights)
     if errors.min() < _EXACT:
         # Without noise, what does not fit to the last digits is not the law; of the rest it is the shortest.
-        exact = np.flatnonzero(errors <= max(_EXACT, _ROUNDING * errors.min()))
+        exact = [points[i] for i in np.flatnonzero(errors <= max(_EXACT, _ROUNDING * errors.min())).tolist()]
         # One row may be all that squared errors see: the others should be right, too.
-        right = [right_rows(points[i], X, y) for i in exact]
-        exact = exact[np.array(right) >= 0.95 * max(right)]
-        return min((points[i] for i in exact), key=lambda p: (p.complexity, p.expected_error))
+        right = [right_rows(point, X, y) for point in exact]
+        found = [point for point, share in zip(exact, right, strict=True) if share >= 0.95 * max(right)]
+        return min(found, key=lambda p: (p.complexity, p.expected_error))
     best = points[int(errors.argmin())].expression
     if is_noise(X, np.sqrt(weights) * (evaluate(best, X) - y)):
         return points[int(descriptions(points, errors, len(y)).argmin())]
@@ -115,7 +115,7 @@ def _by_expected_reward(
     expected = np.where(errors <= _TIMES * errors.min() + _MORE, expected, -np.inf)
     best = int(expected.argmax())
     close = (expected >= expected[best] - _EQUAL_REWARD) & (errors <= _EQUAL_ERROR * errors[best] + 1e-15)
-    return min((pool[i] for i in np.flatnonzero(close)), key=lambda p: (p.complexity, p.expected_error))
+    return min((pool[i] for i in np.flatnonzero(close).tolist()), key=lambda p: (p.complexity, p.expected_error))
 
 
 def right_rows(point: FrontPoint, X: Floats, y: Floats) -> float:

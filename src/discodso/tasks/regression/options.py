@@ -87,7 +87,7 @@ class ModelOptions:
     )
     selection: str = option(
         "auto",
-        'How to choose a model: "auto" by what is to be expected of it, or from the front by "accuracy", '
+        'How to choose a model: "auto" by what describes the data best, or from the front by "accuracy", '
         '"validation" (a held-out quarter of the rows) or "complexity".',
         choices=("auto", "accuracy", "validation", "complexity"),
     )
