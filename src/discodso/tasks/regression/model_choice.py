@@ -115,7 +115,9 @@ def _by_expected_reward(
     expected = np.where(errors <= _TIMES * errors.min() + _MORE, expected, -np.inf)
     best = int(expected.argmax())
     close = (expected >= expected[best] - _EQUAL_REWARD) & (errors <= _EQUAL_ERROR * errors[best] + 1e-15)
-    return min((pool[i] for i in np.flatnonzero(close).tolist()), key=lambda p: (p.complexity, p.expected_error))
+    return min(
+        (pool[i] for i in np.flatnonzero(close).tolist()), key=lambda p: (p.complexity, p.expected_error)
+    )
 
 
 def right_rows(point: FrontPoint, X: Floats, y: Floats) -> float:
