@@ -104,11 +104,14 @@ def test_with_noise_models_that_end_outside_must_fit_better(noise, wanted):
     y = np.sqrt(2.5 - X[:, 0]) + noise * rng.standard_normal(60)
     seen = X, y, np.full(60, 1 / 60)
     slope, offset = np.polyfit(X[:, 0], y, 1).tolist()
-    found = [rated(text, seen) for text in (f"{offset!r} + {slope!r} * x", "sqrt(2.5 - x)")]
+    line = f"{offset!r} + {slope!r} * x"
+    texts = (line, "sqrt(2.5 - x)", f"{line} + 0.0001 * sin(9.1 * x + 2.7 * sin(x))")
+    found = [rated(text, seen) for text in texts]
     assert choose(found, *seen) is found[1]
     found = [marked_finite(point, X) for point in found]
-    assert [point.finite for point in found] == [True, False]
+    assert [point.finite for point in found] == [True, False, True]
     assert choose(found, *seen) is found[wanted]
+    assert choose(found[:2], *seen) is found[0]  # nothing longer shows that noise was reached
 
 
 def test_what_is_noise():

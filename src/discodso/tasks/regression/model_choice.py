@@ -2,7 +2,7 @@
 
 Fit alone does not choose well. Where what fits best leaves nothing but noise, the shortest description of the data
 is taken: so much for each token, half the logarithm of the rows for each constant, and for each row half the
-logarithm of the error.
+logarithm of the error. It must be well below the longest equations in length, or noise was not reached.
 
 Where the law is not among the candidates, rows are no independent evidence: what is left is that of a few of them,
 or nearly the same at rows that lie close. Many expressions then fit all but perfectly, and most explode, or are
@@ -44,6 +44,7 @@ _TOKEN, _CONSTANT = (
     0.5,
 )  # in a description, as natural logarithms; a constant so many times that of the rows
 _NOT_FINITE = 10.0  # the same, of a model that does not stay finite on data twice as wide
+_LONGEST_LAW = 0.6  # times the longest that was found
 _LARGEST_KURTOSIS = 6.0  # of noise; that of normal errors is 3
 _ALIKE = 3.0  # standard errors, at most, of the correlation of the errors of rows that lie next to each other
 _EXACT, _ROUNDING = 1e-24, 1e3  # an error below the first is that of rounding, which may vary by the second
@@ -75,7 +76,10 @@ def choose(
         return min(found, key=lambda p: (p.complexity, p.expected_error))
     best = points[int(errors.argmin())].expression
     if is_noise(X, np.sqrt(weights) * (evaluate(best, X) - y)):
-        return points[int(descriptions(points, errors, len(y)).argmin())]
+        shortest = points[int(descriptions(points, errors, len(y)).argmin())]
+        # Longer ones are there, and bring nothing.
+        if shortest.complexity <= _LONGEST_LAW * max(p.complexity for p in points):
+            return shortest
     return _by_expected_reward(_compared(points), X, y, weights, widen)
 
 
