@@ -17,13 +17,17 @@ from discodso import (
     Bounds,
     Choice,
     Constraint,
+    DeclarationError,
     Design,
     FixedSequence,
     Integer,
     NetworkSettings,
+    OpenSequence,
     Real,
     Space,
+    Task,
     Token,
+    search,
 )
 from discodso.disco.distributions import TruncatedNormal, entropy_of_bins, log_mass_between
 from discodso.disco.network import NetworkStepper, Policy
@@ -421,3 +425,15 @@ def test_bounds_that_move_hold_for_integers_and_later_values():
         assert third.w <= second.k / 10
     again = policy.score(replay(space, replace(drawn.designs, origin=None))).log_prob.detach().numpy()
     np.testing.assert_allclose(log_prob_by_steps(space, policy, drawn.designs), again, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("ends", [(1e308, 1.1e308), (-2e9, -1e9), (0.0, 1e-30), (5e-324, 1e-323)])
+def test_ranges_out_of_reach_in_the_units_of_the_value_are_refused_and_work_in_those_of_the_range(ends):
+    space = Space([Token("a", range=ends), Token("b")], OpenSequence(min_length=1, max_length=3))
+    task = Task(space, lambda design: float(design.values[0] is not None))
+    with pytest.raises(
+        DeclarationError, match=r"token 'a': its range is too far .* use the preset 'paper-scaled'"
+    ):
+        search(task, budget=10, preset="paper")
+    best = search(task, budget=150, preset="paper-scaled").best.design.values[0]
+    assert ends[0] <= best <= ends[1]

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from discodso.base.arrays import Floats, Ints, Singles
+from discodso.base.errors import DeclarationError
 from discodso.disco import _kernels as own_kernels
 from discodso.disco.distributions import (
     Normal,
@@ -38,6 +39,8 @@ COORDINATE_LIMIT = 10.0  # of what a network sees of values; a constant of 1e6 m
 FORBIDDEN = -1e30  # logit of what may not be drawn
 # Log density of a told value that the policy would never draw; below it only tokens teach.
 _OUT_OF_REACH = -1e3
+# In the units of the value float32 loses what is further away, or narrower, in scales of the distribution.
+_FARTHEST, _NARROWEST = 1e7, 1e-17
 _COUNTED = 100  # integers over which the entropy is a sum
 
 
@@ -97,6 +100,15 @@ class ValueHead(nn.Module):
         self._layout = own_kernels.Layout(*own, wide, COORDINATE_LIMIT)
         # What the coordinates 0 and 1 of each number are in those of the settings, less the former.
         literal = library.numeric & (settings.coordinates == "value")
+        far = np.maximum(wide.offset - settings.shift, settings.shift - wide.offset - wide.width)
+        lost = (far > _FARTHEST * settings.scale) | (wide.width < _NARROWEST * settings.scale)
+        if (literal & lost).any():
+            token = library.tokens[int(np.argwhere(literal & lost)[0, 0])]
+            raise DeclarationError(
+                f"token {token.name!r}: its range is too far from {settings.shift:g} or too narrow for a scale of "
+                f"{settings.scale:g} in the units of the value (preset 'paper'); give it other units, or use the "
+                "preset 'paper-scaled'"
+            )
         self._zero, self._one = np.where(literal, wide.offset, 0.0), np.where(literal, wide.width, 1.0)
         of_numbers = self._zero[library.numeric], self._one[library.numeric]
         self._zeros, self._ones = (torch.from_numpy(own) for own in of_numbers)

@@ -103,7 +103,7 @@ def identifiers(columns: tuple[str, ...]) -> list[str]:
 
 def comment(words: str) -> str:
     """Text that cannot end the comment or docstring it stands in."""
-    return re.sub(r"[\r\n\\]", " ", words).replace("*/", "* /").replace('"""', "'''").strip('"')
+    return re.sub(r"[\x00-\x1f\x7f\\]", " ", words).replace("*/", "* /").replace('"""', "'''").strip('"')
 
 
 def inputs(names: Sequence[str], expression: Expression) -> str:

@@ -44,7 +44,8 @@ class _Text(Printer[_Part]):
         return PI, _ATOM
 
     def column(self, index: int) -> _Part:
-        return quoted(self.expression.columns[index], self.expression.operators), _ATOM
+        name = self.expression.columns[index] or f"x{index + 1}"  # of a column without a name
+        return quoted(name, self.expression.operators), _ATOM
 
     def call(self, operator: Operator, parts: Sequence[_Part]) -> _Part:
         return f"{operator.name}({', '.join(words for words, _ in parts)})", _ATOM
