@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from discodso import FileError
+from discodso.base import files
 from discodso.base.files import Closing, file_errors, json_numbers, read_object, write_atomically
 
 
@@ -64,3 +65,22 @@ def test_what_is_held_is_let_go_at_the_end_of_a_block():
     with pytest.raises(KeyError), Held() as held:
         raise KeyError
     assert held.closed
+
+
+def test_a_file_that_somebody_reads_is_replaced_a_moment_later(tmp_path, monkeypatch):
+    path, tries, replace = tmp_path / "top.json", [], os.replace
+
+    def refusing(old, new):
+        tries.append(new)
+        if len(tries) < 3:
+            raise PermissionError(13, "The process cannot access the file")
+        replace(old, new)
+
+    monkeypatch.setattr(os, "replace", refusing)
+    with pytest.raises(FileError, match="cannot access"):  # where only rights can be the reason
+        write_atomically(path, "{}")
+    tries.clear()
+    monkeypatch.setattr(files, "may_be_held_by_readers", lambda: True)
+    write_atomically(path, "{}")
+    assert len(tries) == 3
+    assert list(tmp_path.iterdir()) == [path]

@@ -402,3 +402,54 @@ def test_every_result_for_programs_is_json(folders):
         "a": [None, [None, 1.5]],
         "b": {"c": None},
     }
+
+
+# As near to Windows as Python gets elsewhere; pathlib does not let one say so by os.name.
+ELSEWHERE = """
+import multiprocessing, os, signal, sys
+
+for name in ("fcntl", "resource", "pwd", "grp", "termios"):
+    sys.modules[name] = None
+for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
+    delattr(os, name)
+for name in ("SIGHUP", "SIGUSR1", "SIGALRM", "SIGKILL"):
+    delattr(signal, name)
+if multiprocessing.current_process().name == "MainProcess":
+    del os.fork
+multiprocessing.get_all_start_methods = lambda: ["spawn"]
+"""
+RUN_ELSEWHERE = """
+from discodso import Processes, resume, search
+from discodso.base.locks import is_locked
+from discodso.tasks.bitstring import bitstring
+from discodso import RandomSettings
+from pathlib import Path
+
+def main():
+    settings = RandomSettings(batch_size=20)
+    running = []
+    with Processes(2) as workers:
+        watch = lambda row, best: running.append(is_locked(Path("run")))
+        search(bitstring(6), budget=40, method=settings, out="run", executor=workers, callback=watch)
+        found = resume("run", task=bitstring(6), budget=80, method=settings, executor=workers)
+    whole = search(bitstring(6), budget=80, method=settings)
+    print(all(running), is_locked(Path("run")), found.best.reward == whole.best.reward, found.calls)
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.slow
+def test_a_system_without_fork_file_locks_and_unix_signals(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(ELSEWHERE)
+    (tmp_path / "script.py").write_text(RUN_ELSEWHERE)
+    paths = os.pathsep.join((str(tmp_path), SOURCE))
+    done = subprocess.run(
+        [sys.executable, "script.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "True False True 80\n", done.stderr
