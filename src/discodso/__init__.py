@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from discodso.baselines.bayesian import BOSettings as BOSettings
     from discodso.baselines.decoupled import DecoupledSettings as DecoupledSettings
     from discodso.baselines.genetic import GPSettings as GPSettings
+    from discodso.baselines.genetic import NSGA2Settings as NSGA2Settings
     from discodso.baselines.random_search import RandomSettings as RandomSettings
     from discodso.disco.disco import DisCo as DisCo
     from discodso.disco.disco import DisCoSettings as DisCoSettings
+    from discodso.disco.fronts import FrontSettings as FrontSettings
     from discodso.disco.method import Method as Method
     from discodso.disco.method import MethodSettings as MethodSettings
     from discodso.disco.method import Metrics as Metrics

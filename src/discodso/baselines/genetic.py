@@ -15,13 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import require, require_integer, require_number, seed_sequence, settle_integers
+from discodso.base.dominance import by_dominance
 from discodso.base.errors import DeadEndError
 from discodso.baselines.common import all_units, extra, sound_designs, with_options
 from discodso.disco.method import Metrics, told_arrays
@@ -72,6 +73,25 @@ class GPSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class NSGA2Settings(GPSettings):
+    """Settings of NSGA-II (Deb et al., 2002), for several objectives, on the operators of genetic programming.
+
+    Args:
+        population, tournament: as in the publication; the others are those of `GPSettings`.
+    """
+
+    population: int = 100
+    tournament: int = 2
+    crossover: float = 0.9
+
+    several_objectives: ClassVar[str] = "only"
+
+    def build(self, space: Space, seed: int | np.random.SeedSequence = 0) -> NSGA2:
+        """Start the method on a space."""
+        return NSGA2(space, self, seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
 class _Node:
     """A token of an individual, as DEAP's operators for trees expect it. It has a number for each value that a
     token may carry: the unit of a number, that of an option, NaN for none."""
@@ -92,6 +112,8 @@ class GP:
 
     DEAP draws from Python's global random stream; it is put in place for as long as DEAP works, and put back.
     """
+
+    _several = False  # objectives
 
     def __init__(self, space: Space, settings: GPSettings, *, seed: int | np.random.SeedSequence = 0) -> None:
         require("space", space, isinstance(space, Space), "a Space")
@@ -142,15 +164,16 @@ class GP:
 
         A design that was not asked for joins the population.
         """
-        batch, told = told_arrays(self.space, designs, rewards)
+        batch, told = told_arrays(self.space, designs, rewards, self._several)
         told = np.where(np.isnan(told), -np.inf, told)
+        told = told if self._several else told[:, None]
         strangers = []
         for row, (key, reward) in enumerate(zip(batch.keys(), told.tolist(), strict=True)):
             waiting = self._asked.get(key)
             if waiting is None:
                 strangers.append(row)
                 continue
-            waiting.popleft().fitness.values = (reward,)
+            waiting.popleft().fitness.wvalues = tuple(reward)
             if not waiting:
                 del self._asked[key]
         if strangers:
@@ -158,7 +181,7 @@ class GP:
             replay(self.space, unasked)  # refuses designs that do not belong to the space
             self._population = self._population + self._individuals(unasked, rewards=told[strangers])
         while self._generations and all(one.fitness.valid for one in self._generations[0]):
-            self._population = self._generations.popleft()
+            self._population = self._survivors(self._generations.popleft())
             self.generation += 1
         if not self._population:
             return None
@@ -173,7 +196,7 @@ class GP:
             if not self._population:
                 children = self._first_generation()
             else:
-                parents = box.select(self._population, s.population, s.tournament)
+                parents = self._parents()
                 children = box.vary(parents, box, s.crossover, s.mutation)
                 kept = set(self._sound(children).tolist())
                 children = [
@@ -182,7 +205,17 @@ class GP:
         self._generations.append(children)
         self._unasked += [child for child in children if not child.fitness.valid]
         if not self._unasked:  # every child equals a parent
-            self._population = self._generations.pop()
+            self._population = self._survivors(self._generations.pop())
+
+    def _parents(self) -> list[Any]:
+        """As many as the population has individuals, each the best of some that are drawn."""
+        s = self.settings
+        parents: list[Any] = self._toolbox.select(self._population, s.population, s.tournament)
+        return parents
+
+    def _survivors(self, generation: list[Any]) -> list[Any]:
+        """The next population, after a generation of children."""
+        return generation
 
     def _first_generation(self) -> list[Any]:
         """Full trees that keep the rules; sequences, which have no depth, are drawn under the rules."""
@@ -211,7 +244,8 @@ class GP:
         class Individual(kind):  # type: ignore[misc]
             def __init__(self, nodes: Sequence[_Node], rewards: tuple[float, ...] = ()) -> None:
                 super().__init__(nodes)
-                self.fitness = Fitness(rewards)
+                self.fitness = Fitness()
+                self.fitness.wvalues = rewards  # however many there are; all are maximised
 
         bare = (np.nan,) * library.slots
         nodes = [_Node(k, bare, int(library.arity[k])) for k in range(len(library)) if k != library.end]
@@ -249,7 +283,7 @@ class GP:
             new_tree=new_tree,
             select=tools.selTournament,
             vary=algorithms.varAnd,
-            clone=lambda one: Individual(one, one.fitness.values),
+            clone=lambda one: Individual(one, one.fitness.wvalues),
             mate=mate,
             mutate=lambda one: self._mutated(one, change),
         )
@@ -327,13 +361,13 @@ class GP:
     ) -> list[Any]:
         """Designs as individuals, with units other than their own and with rewards, NaN for none, if given."""
         units = all_units(self.space, designs) if units is None else units
-        rewards = np.full(len(designs), np.nan) if rewards is None else rewards
+        rewards = np.full((len(designs), 1), np.nan) if rewards is None else rewards.reshape(len(designs), -1)
         arity, counts = self.space.library.arity.tolist(), designs.design_lengths().tolist()
         made = []
         for row, (count, reward) in enumerate(zip(counts, rewards.tolist(), strict=True)):
             tokens, numbers = designs.tokens[row, :count].tolist(), units[row, :count].tolist()
             nodes = [_Node(k, tuple(own), arity[k]) for k, own in zip(tokens, numbers, strict=True)]
-            made.append(self._toolbox.individual(nodes, (reward,) if reward == reward else ()))
+            made.append(self._toolbox.individual(nodes, tuple(reward) if reward[0] == reward[0] else ()))
         return made
 
     # ------------------------------------------------------------------------------------------------ state
@@ -342,7 +376,11 @@ class GP:
         """Individuals with their rewards, the random stream, and what was drawn again."""
         everyone = [*self._population, *(one for part in self._generations for one in part)]
         place = {id(one): number for number, one in enumerate(everyone)}
-        rewards = [one.fitness.values[0] if one.fitness.valid else np.nan for one in everyone]
+        goals = max((len(one.fitness.wvalues) for one in everyone), default=1)
+        rewards = np.full((len(everyone), max(goals, 1)), np.nan)
+        for row, one in enumerate(everyone):
+            if one.fitness.valid:
+                rewards[row] = one.fitness.wvalues
         arrays = dict(zip(("tokens", "lengths", "units"), self._arrays(everyone), strict=True))
         data = {
             "random": generator_state(self._rng),
@@ -351,7 +389,7 @@ class GP:
             "unasked": [place[id(one)] for one in self._unasked],
             "asked": [place[id(one)] for waiting in self._asked.values() for one in waiting],
         }
-        own = State({**arrays, "rewards": np.array(rewards, np.float64)}, data)
+        own = State({**arrays, "rewards": rewards}, data)
         return State.of_parts({"own": own, "redrawn": self._redrawn.state()})
 
     def restore(self, state: State) -> None:
@@ -370,3 +408,30 @@ class GP:
         self._unasked = [everyone[number] for number in own.data["unasked"]]
         self._asked = {}
         self._hand_out([everyone[number] for number in own.data["asked"]])
+
+
+class NSGA2(GP):
+    """Genetic programming for several objectives: of parents and children the best by dominance live on, and where
+    they dominate each other nowhere those with room about them.
+    """
+
+    _several = True
+
+    def _ordered(self, individuals: list[Any]) -> list[Any]:
+        """Distinct ones, best first."""
+        distinct = list(
+            {repr([(node.token, node.units) for node in one]): one for one in individuals}.values()
+        )
+        goals = np.array([one.fitness.wvalues for one in distinct], np.float64)
+        return [distinct[row] for row in by_dominance(goals).tolist()]
+
+    def _parents(self) -> list[Any]:
+        count, tournament = len(self._population), self.settings.tournament
+
+        def place() -> int:
+            return min(random.randrange(count) for _ in range(tournament))
+
+        return [self._population[place()] for _ in range(self.settings.population)]
+
+    def _survivors(self, generation: list[Any]) -> list[Any]:
+        return self._ordered(self._population + generation)[: self.settings.population]

@@ -6,7 +6,7 @@ from typing import Any
 
 from discodso.baselines.bayesian import BOSettings, UnruledBOSettings
 from discodso.baselines.decoupled import DecoupledSettings
-from discodso.baselines.genetic import GPSettings
+from discodso.baselines.genetic import GPSettings, NSGA2Settings
 from discodso.baselines.inner import INNER
 from discodso.baselines.literature import (
     CascadingTreesSettings,
@@ -15,15 +15,18 @@ from discodso.baselines.literature import (
 )
 from discodso.baselines.random_search import RandomSettings
 from discodso.disco.disco import DisCoSettings
+from discodso.disco.fronts import FrontSettings
 from discodso.disco.method import MethodSettings
 
 # The one place where methods are registered: the kind that a settings file names, and what it stands for.
 METHODS: dict[str, MethodSettings] = {
     "disco": DisCoSettings(),
+    "front": FrontSettings(),
     "random": RandomSettings(),
     "decoupled-rl": DecoupledSettings(DisCoSettings()),
     "decoupled-gp": DecoupledSettings(GPSettings()),
     "gp": GPSettings(),
+    "nsga2": NSGA2Settings(),
     "bo": BOSettings(),
     "bo-unruled": UnruledBOSettings(),
     "evolutionary-trees": EvolutionaryTreesSettings(),

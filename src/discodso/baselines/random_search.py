@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +23,8 @@ class RandomSettings:
     """Settings of random search: the number of designs evaluated together."""
 
     batch_size: int = 1000
+
+    several_objectives: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settle_integers(self, {"batch_size": 1})

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
 
+_ON_FRONT = 20  # designs of a front that are shown
+
 
 def json_text(data: Any) -> str:
     """For programs; what JSON has no number for (an infinite loss, an open range) is null."""
@@ -84,6 +86,9 @@ def _lines(outcome: Outcome) -> list[Any]:
     last = f"{counts}, {result.seconds:.1f} s: {result.sentence}"
     if not result.top:
         return ["No evaluation succeeded.", last]
+    if result.front:
+        table = best_table(result.top, outcome.space.render, objectives=result.objectives)
+        return [table, f"{len(result.front)} on the front, hypervolume {result.hypervolume:.6g}", last]
     best = "No design met all requirements."
     if result.best is not None:
         when = f"at call {result.best.call}" if result.best.call else "known before the run"
@@ -91,11 +96,23 @@ def _lines(outcome: Outcome) -> list[Any]:
     return [best_table(result.top, outcome.space.render, ".6f"), best, last]
 
 
-def best_table(designs: Sequence[Scored], render: Callable[[Design], str], form: str = ".6g") -> Table:
-    """The best five of some designs."""
+def best_table(
+    designs: Sequence[Scored],
+    render: Callable[[Design], str],
+    form: str = ".6g",
+    objectives: Sequence[str] = (),
+) -> Table:
+    """The best five of some designs; of several objectives twenty of the front, evenly."""
     from rich.markup import escape
     from rich.table import Table
 
+    if objectives and designs and designs[0].feasible:
+        table = Table(*map(escape, objectives), "call", "design", title="the front", title_justify="left")
+        rows = {round(place * (len(designs) - 1) / (_ON_FRONT - 1)) for place in range(_ON_FRONT)}
+        for scored in (designs[row] for row in sorted(rows)):
+            goals = (f"{goal:{form}}" for goal in scored.goals)
+            table.add_row(*goals, str(scored.call), escape(render(scored.design)))
+        return table
     table = Table("reward", "call", "design", title="best designs", title_justify="left")
     for scored in designs[:5]:
         table.add_row(scored.reward_text(form), scored.call_text, escape(render(scored.design)))

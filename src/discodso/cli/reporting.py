@@ -59,14 +59,17 @@ def _lines(run: RunRecord) -> list[Any]:
     lines: list[Any] = [f"{run.path}: {run.title}"]
     if run.history:
         last = run.history[-1]
-        best = "none" if last.best is None else f"{last.best:.6g}"
+        best = "best reward none" if last.best is None else f"best reward {last.best:.6g}"
+        if last.hypervolume is not None:
+            best = f"hypervolume {last.hypervolume:.6g}, {last.front} on the front"
         spent = f"{last.calls} of {run.budget} objective calls in {last.seconds:.1f} s"
         feasible = "" if last.feasible is None else f", {feasibility_words(last.feasible, last.broken or {})}"
-        lines.append(f"{spent}, {last.failures} failed{feasible}, best reward {best}")
+        lines.append(f"{spent}, {last.failures} failed{feasible}, {best}")
     else:
         lines.append("no batch has been evaluated yet")
     if run.designs:
-        lines.append(best_table(run.designs, lambda design: shortened(str(design), 200)))
+        own = run.objectives
+        lines.append(best_table(run.designs, lambda design: shortened(str(design), 200), objectives=own))
     if run.kind.summary is not None and (found := run.kind.summary(run.ending)[1]):
         lines.append(found)
     for failure in first_failures(run.top)[:1]:
@@ -172,7 +175,7 @@ def compare(
     if csv is not None:
         write_atomically(csv, found.to_csv())
     if figure is not None:
-        figures.learning([group.curve for group in groups], title).save(figure)
+        figures.learning([group.curve for group in groups], title, groups[0].leading.measure).save(figure)
     if as_json:
         print(json_text({"task": title, **found.to_dict()}))
         return

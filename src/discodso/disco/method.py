@@ -59,6 +59,9 @@ class Method(Protocol):
     ) -> Metrics | None:
         """Rewards of designs, asked for or not, any number, in any order. Returns metrics after an update.
 
+        With several objectives they are float[B, m], turned so that more is better; settings of methods that can
+        do that have `several_objectives = True`.
+
         `weights` is the evidence behind each reward, such as episodes, None if all are equal.
         """
 
@@ -129,13 +132,16 @@ class MethodSettings(Protocol):
         """A fresh method."""
 
 
-def told_arrays(space: Space, designs: Sequence[Design], rewards: ArrayLike) -> tuple[DesignBatch, Floats]:
-    """What a method was told, as arrays of its own: designs, encoded, and float[B] rewards."""
+def told_arrays(
+    space: Space, designs: Sequence[Design], rewards: ArrayLike, several: bool = False
+) -> tuple[DesignBatch, Floats]:
+    """What a method was told, as arrays of its own: designs, encoded, and float[B] rewards, or float[B, m] of
+    `several` objectives."""
     batch = space.encode(designs if isinstance(designs, DesignBatch) else list(designs))
     try:
         told = np.array(rewards, dtype=np.float64)  # a copy: the caller may use the buffer again
     except (TypeError, ValueError) as error:
         raise DeclarationError(f"tell needs rewards that are numbers: {error}") from None
-    if told.shape != (len(batch),):
+    if told.shape[:1] != (len(batch),) or told.ndim != 1 + several:
         raise DeclarationError(f"tell got {len(batch)} designs and rewards of shape {told.shape}")
     return batch, told

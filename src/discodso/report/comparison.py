@@ -70,6 +70,11 @@ def compare(groups: Sequence[Group], at: int | None = None) -> Comparison:
     kept = [(group, tracks) for group, tracks in kept if tracks]
     if not kept:
         raise DiscodsoError("none of these runs has a reward yet; wait until they have")
+    points = {run.reference for group, _ in kept for run in group.runs}
+    if len(points) > 1:
+        raise DiscodsoError(
+            "hypervolumes of these runs count down to different points; give the task a reference point"
+        )
     tracks = [track for _, own in kept for track in own]
     ends = [track.calls[-1] for track in tracks if not track.settled]
     calls = int(min(ends) if ends else max(track.calls[-1] for track in tracks)) if at is None else at

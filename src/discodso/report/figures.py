@@ -93,8 +93,8 @@ class Plot:
         return content.getvalue()
 
 
-def learning(curves: Sequence[Curve], title: str = "") -> Plot:
-    """Best reward against objective calls, as in the paper: the mean over runs and its interval."""
+def learning(curves: Sequence[Curve], title: str = "", what: str = "best reward") -> Plot:
+    """Best reward, or what stands for it, against objective calls, as in the paper: mean over runs, interval."""
 
     def draw(axes: Axes) -> None:
         for number, curve in enumerate(curves):
@@ -107,7 +107,7 @@ def learning(curves: Sequence[Curve], title: str = "") -> Plot:
                 axes.fill_between(curve.calls, curve.low, curve.high, **band)
             label = _plain(curve.label + (f" ({len(curve.runs)} runs)" if several else ""))
             axes.step(curve.calls, curve.mean, where="post", label=label, **look)
-        axes.set(xlabel="objective calls", ylabel="best reward")
+        axes.set(xlabel="objective calls", ylabel=what)
         if len(curves) > 1 or any(len(curve.runs) > 1 for curve in curves):
             _legend(axes)
 
@@ -155,6 +155,17 @@ def values(given: Mapping[str, Lines], title: str = "") -> Plot:
 def front(complexity: ArrayLike, loss: ArrayLike, chosen: ArrayLike) -> Plot:
     """The accuracy-complexity front; `chosen` is True for the equation that was picked."""
     return _plot("", lambda axes: _draw_front(axes, complexity, loss, chosen))
+
+
+def goals(points: ArrayLike, names: Sequence[str]) -> Plot:
+    """Two of several objectives, a point for each design of a front."""
+
+    def draw(axes: Axes) -> None:
+        x, y = np.asarray(points, float).reshape(-1, 2).T
+        axes.plot(x, y, "o", color=COLOURS[0], markersize=5)
+        axes.set(xlabel=_plain(names[0]), ylabel=_plain(names[1]))
+
+    return _plot("", draw)
 
 
 def fit(given: ArrayLike, predicted: ArrayLike, target: str = "y") -> Plot:

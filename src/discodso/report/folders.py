@@ -92,6 +92,23 @@ class RunRecord:
         return "ended" if ended else "stopped"
 
     @property
+    def objectives(self) -> tuple[str, ...]:
+        """Names of several objectives; empty where there is one."""
+        names = self.top.get("objectives")
+        return tuple(map(str, names)) if isinstance(names, list) else ()
+
+    @property
+    def reference(self) -> tuple[Any, ...] | None:
+        """The point down to which the hypervolume of several objectives counts."""
+        point = self.top.get("reference")
+        return tuple(point) if isinstance(point, list) else None
+
+    @property
+    def measure(self) -> str:
+        """What its track is of."""
+        return "hypervolume" if self.objectives else "best reward"
+
+    @property
     def lines(self) -> dict[str, Lines]:
         """What its batches were like, over objective calls."""
         made = {

@@ -382,9 +382,10 @@
 
   const table = (group) => {
     const id = `${group.id}-designs`;
-    const own = state[id] || (state[id] = {key: "reward", down: true, filter: "", open: new Set()});
+    const own = state[id] || (state[id] = {key: group.objectives.length ? "goal-0" : "reward", down: true, filter: "", open: new Set()});
     const seeds = group.runs.length > 1;
-    const columns = [["reward", "reward", (d) => number(d.reward, 7) + (d.error === null ? "" : ` ± ${number(d.error, 2)}`) + (d.violation === undefined ? "" : ` (violation ${number(d.violation, 3)})`)], ["call", "at call", (d) => d.call ? whole(d.call) : "known"],
+    const goals = group.objectives.map((name, i) => [`goal-${i}`, name, (d) => number(d.goals[i], 7) + (i || d.violation === undefined ? "" : ` (violation ${number(d.violation, 3)})`)]);
+    const columns = [...(goals.length ? goals : [["reward", "reward", (d) => number(d.reward, 7) + (d.error === null ? "" : ` ± ${number(d.error, 2)}`) + (d.violation === undefined ? "" : ` (violation ${number(d.violation, 3)})`)]]), ["call", "at call", (d) => d.call ? whole(d.call) : "known"],
       ["length", "tokens", (d) => d.length], ...(seeds ? [["seed", "seed", (d) => d.seed]] : []), ["line", "design", null]];
     const body = h("tbody", {}), heads = {};
     const count = h("p", {class: "quiet", role: "status"});
@@ -392,7 +393,8 @@
     const fill = () => {
       const words = own.filter.toLowerCase().split(/\s+/).filter(Boolean);
       const kept = group.designs.filter((d) => words.every((word) => d.line.toLowerCase().includes(word)));
-      kept.sort((a, b) => (a[own.key] < b[own.key] ? -1 : a[own.key] > b[own.key] ? 1 : 0) * (own.down ? -1 : 1));
+      const by = (d) => own.key.startsWith("goal-") ? d.goals[own.key.slice(5)] : d[own.key];
+      kept.sort((a, b) => (by(a) < by(b) ? -1 : by(a) > by(b) ? 1 : 0) * (own.down ? -1 : 1));
       body.replaceChildren(...kept.flatMap((design, n) => {
         const mark = key(design), open = own.open.has(mark), place = `${id}-${n}`;
         const button = h("button", {type: "button", class: design.svg ? "open brief" : "open", id: `${place}-b`, "aria-expanded": String(open), "aria-controls": open ? place : null,
@@ -440,7 +442,7 @@
     const budget = runs.reduce((sum, run) => sum + (run.budget || 0), 0);
     const shown = group.best, equation = shown && shown.kind === "equation";
     const parts = [h("dl", {class: "tiles"},
-      tile("best reward", best.length ? number(Math.max(...best), 6) : "–", equation ? null : one.score),
+      tile(group.measure, best.length ? number(Math.max(...best), 6) : "–", equation ? null : one.score),
       tile("objective calls", whole(total("calls")), budget > total("calls") ? `of ${whole(budget)}` : null),
       tile("failed", whole(total("failures"))),
       group.runs.some((run) => run.feasible !== undefined) ? tile("feasible", whole(total("feasible")), mostBroken(group.runs)) : null,
@@ -497,7 +499,7 @@
   };
   const learning = (group) => {
     const many = group.runs.length > 1;
-    const first = chart({title: "Best reward", xLabel: "objective calls", yLabel: "best reward", fromZero: true, series: curveLines(group.curve, 0, many)});
+    const first = chart({title: group.objectives.length ? "Hypervolume of the front" : "Best reward", xLabel: "objective calls", yLabel: group.measure, fromZero: true, series: curveLines(group.curve, 0, many)});
     const note = many ? h("p", {class: "quiet"}, "Thin lines are single runs; the band is the 95 % bootstrap interval of their mean.") : null;
     const race = group.raced ? h("p", {class: "quiet"}, "At the end the best designs were evaluated again on fresh seeds: rewards before are noisy, and the best of many are lucky.") : null;
     const rewards = chart({title: many ? "Rewards of the batches, best run" : "Rewards of the batches", xLabel: "objective calls", yLabel: "reward", fromZero: true, series: coloured(group.rewards, false), restarts: group.rewards.restarts});
@@ -508,8 +510,8 @@
   const front = (group) => {
     const own = group.front;
     const line = {name: own.y, x: own.points.map((p) => p.x), y: own.points.map((p) => p.y), colour: "rest", thin: true};
-    const trees = own.points.filter((point) => point.svg);
-    return [chart({title: own.title || "Accuracy against complexity", xLabel: own.x, yLabel: own.y, log: own.log, points: own.points, series: [line]}),
+    const trees = own.points.filter((point) => point.svg || point.tokens);
+    return [chart({title: own.title || "Accuracy against complexity", xLabel: own.x, yLabel: own.y, log: own.log, points: own.points, series: own.goals ? [] : [line]}),
       h("p", {class: "quiet"}, own.note ? own.note : own.y === "loss" ? "Each point is the best equation of its complexity; the large one was chosen." : "Each point is the best design of its length; the large one is the best of all."),
       ...trees.map((point) => h("details", {}, h("summary", {}, point.chosen ? `${point.note} (chosen)` : point.note), drawn(point)))];
   };

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from discodso.base.dominance import undominated
 from discodso.base.errors import DiscodsoError, InvalidDesignError
 from discodso.base.version import __version__
 from discodso.report import trees
@@ -68,6 +69,8 @@ def _group(name: str, group: Group) -> dict[str, Any]:
         "label": group.label,
         "runs": [_run(run) for run in group.runs],
         "leading": str(leading.path),
+        "measure": leading.measure,
+        "objectives": list(leading.objectives),
         "curve": _curve(group.curve),
         "raced": any(row.confirming for run in group.runs for row in run.history),
         "best": _best(leading),
@@ -101,7 +104,7 @@ def _run(run: RunRecord) -> dict[str, Any]:
         "sentence": _cut(f"{sentence}: {detail}" if sentence and detail else str(sentence or "")),
         "calls": last.calls if last else 0,
         "budget": run.budget,
-        "best": _number(last.best) if last else None,
+        "best": _number(last.best if last.hypervolume is None else last.hypervolume) if last else None,
         "failures": last.failures if last else 0,
         **(
             {}
@@ -145,6 +148,8 @@ def _environment(environment: Mapping[str, Any]) -> list[list[str]]:
 def _top(group: Group) -> list[dict[str, Any]]:
     """The best distinct designs of all runs, with their pictures."""
     found: dict[Any, tuple[Scored, RunRecord]] = {}
+    if group.leading.objectives:
+        return _fronts(group)
     for run in group.runs:
         for scored in run.designs:
             if scored.design not in found or _place(scored) < _place(found[scored.design][0]):
@@ -157,6 +162,27 @@ def _top(group: Group) -> list[dict[str, Any]]:
     ranked = ranked[:_DESIGNS]
     shown = show_designs(group.leading, [scored.design for scored, _ in ranked])
     return [_design(scored, run, own) for (scored, run), own in zip(ranked, shown, strict=True)]
+
+
+def _fronts(group: Group) -> list[dict[str, Any]]:
+    """The designs that no other one of all runs is better than in all objectives."""
+    names, given = group.leading.objectives, group.leading.top.get("directions")
+    directions = given if isinstance(given, list) and len(given) == len(names) else ["max"] * len(names)
+    signs = [-1.0 if direction == "min" else 1.0 for direction in directions]
+    pairs = [(s, run) for run in group.runs for s in run.designs if len(s.goals) == len(names)]
+    feasible = [pair for pair in pairs if pair[0].feasible] or sorted(pairs, key=lambda pair: _place(pair[0]))
+    if feasible and feasible[0][0].feasible:
+        points = np.array([scored.goals for scored, _ in feasible]) * signs
+        rows = np.flatnonzero(undominated(points))
+        rows = rows[np.lexsort(-points[rows].T[::-1])]
+        if len(rows) > _DESIGNS:  # evenly
+            rows = rows[np.linspace(0, len(rows) - 1, _DESIGNS).astype(np.int64)]
+        feasible = [feasible[row] for row in rows.tolist()]
+    shown = show_designs(group.leading, [scored.design for scored, _ in feasible])
+    return [
+        {**_design(scored, run, own), "goals": [_number(goal, 8) for goal in scored.goals]}
+        for (scored, run), own in zip(feasible, shown, strict=True)
+    ]
 
 
 def _place(scored: Scored) -> tuple[float, float]:
@@ -215,6 +241,8 @@ def _design(scored: Scored, run: RunRecord, shown: Shown) -> dict[str, Any]:
 def _best(run: RunRecord) -> dict[str, Any] | None:
     """What is drawn large: what the kind of task has made of the search, or the best design."""
     own = run.kind.page(run.ending).get("best")
+    if run.objectives:
+        return None
     if own is not None:
         texts = {key: _cut(own[key]) for key in ("text", "latex") if isinstance(own.get(key), str)}
         svg = {"svg": _compact(own["svg"])} if own.get("svg") else {}
@@ -234,6 +262,8 @@ def _front(run: RunRecord, designs: Sequence[Mapping[str, Any]]) -> dict[str, An
             if point.get("svg"):
                 point["svg"] = _compact(point["svg"])
         return {**own, "points": points}
+    if run.objectives:
+        return _goals(run.objectives, designs)
     best: dict[int, Mapping[str, Any]] = {}
     for design in designs:
         if "violation" in design:
@@ -251,6 +281,28 @@ def _front(run: RunRecord, designs: Sequence[Mapping[str, Any]]) -> dict[str, An
         for length, design in sorted(best.items())
     ]
     return {"x": "tokens", "y": "reward", "log": False, "points": points} if len(points) > 1 else None
+
+
+def _goals(names: Sequence[str], designs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The first two of several objectives, and each design of the front."""
+    points = [
+        {
+            **{key: design[key] for key in ("text", "math", "svg", "tokens", "values", "tree")},
+            "x": design["goals"][0],
+            "y": design["goals"][1],
+            "chosen": False,
+            "note": ", ".join(
+                f"{name} {goal:.5g}" for name, goal in zip(names, design["goals"], strict=True)
+            ),
+        }
+        for design in designs
+        if "violation" not in design
+    ]
+    note = "No design is better than one of these in all objectives."
+    if len(names) > 2:
+        note += f" The first two of {len(names)} objectives are shown."
+    own = {"x": names[0], "y": names[1], "log": False, "title": "The front", "note": note, "goals": True}
+    return {**own, "points": points} if points else None
 
 
 def _failures(group: Group) -> dict[str, Any]:

@@ -43,7 +43,8 @@ def write_figures(folders: Sequence[str | Path], out: str | Path, kind: str = "p
     for number, own in enumerate(tasks.values(), 1):
         groups = by_method(own)
         start = f"{number}-" if len(tasks) > 1 else ""
-        plots[f"{start}learning"] = figures.learning([group.curve for group in groups])
+        what = groups[0].leading.measure
+        plots[f"{start}learning"] = figures.learning([group.curve for group in groups], what=what)
         for place, group in enumerate(groups, 1):
             begin = start + (f"{place}-" if len(groups) > 1 else "")
             plots |= {f"{begin}{name}": plot for name, plot in _plots(group.leading)}
@@ -61,6 +62,9 @@ def _plots(run: RunRecord) -> Iterator[tuple[str, figures.Plot]]:
     if values := token_values(run.history):
         yield "values", figures.values(values)
     own = run.kind.page(run.ending)
+    if run.objectives and run.designs:
+        points = [scored.goals[:2] for scored in run.designs if scored.feasible]
+        yield "front", figures.goals(points, run.objectives[:2])
     if "front" in own:
         points = own["front"]["points"]
         complexity, loss, chosen = ([point[key] for point in points] for key in ("x", "y", "chosen"))

@@ -229,7 +229,7 @@ class RichProgress(Callback):
         self._broken = False
         name, best = (
             TextColumn("{task.description}", markup=False),
-            TextColumn("best {task.fields[best]}{task.fields[cost]}", markup=False),
+            TextColumn("{task.fields[best]}{task.fields[cost]}", markup=False),
         )
         columns = (name, BarColumn(), MofNCompleteColumn(), best, TimeRemainingColumn())
         self._bar = Standing(*columns, console=console, disable=console.quiet or not console.is_terminal)
@@ -268,7 +268,9 @@ class RichProgress(Callback):
         if self._console.is_jupyter:
             self._cell = _Cell()
             return
-        self._line = self._bar.add_task(info.task, total=info.budget, completed=info.calls, best="-", cost="")
+        self._line = self._bar.add_task(
+            info.task, total=info.budget, completed=info.calls, best="best -", cost=""
+        )
         self._bar.start()
 
     def batch(self, row: HistoryRow, ranking: Ranking) -> None:
@@ -297,9 +299,11 @@ class RichProgress(Callback):
         cell.write(text.getvalue())
 
     def _move(self, row: HistoryRow) -> None:
-        best = "-" if row.best is None else f"{row.best:.5f}"
+        best = "best -" if row.best is None else f"best {row.best:.5f}"
+        if row.hypervolume is not None:
+            best = f"hypervolume {row.hypervolume:.5g}, {row.front} on the front"
         cost = "" if row.cost is None else f", {row.cost:.0f} {self._info.cost_unit}"
-        self._said = f"{row.calls} of {self._info.budget} calls{cost}, best {best}"
+        self._said = f"{row.calls} of {self._info.budget} calls{cost}, {best}"
         lines = self._look()
         if self._cell is not None:
             if lines is not None or time.monotonic() > self._looked + _SECONDS_BETWEEN:
@@ -317,7 +321,7 @@ class RichProgress(Callback):
             mean = "-" if row.mean is None else f"{row.mean:.5f}"
             fallen = _fallen(row, self._printed)
             self._printed = row.best
-            said = f"{row.calls} calls{cost}, best {best}{fallen}, mean {mean}"
+            said = f"{row.calls} calls{cost}, {best}{fallen}" + ("" if row.front else f", mean {mean}")
             self._console.print(said, highlight=False, markup=False, soft_wrap=True)
 
     def note(self, words: str) -> None:
@@ -344,7 +348,17 @@ class TensorBoard(Callback):
         folder: for the event files.
     """
 
-    _CURVES = ("best", "batch_best", "mean", "quantile", "entropy", "mean_length", "failures")
+    _CURVES = (
+        "best",
+        "batch_best",
+        "mean",
+        "quantile",
+        "entropy",
+        "mean_length",
+        "failures",
+        "hypervolume",
+        "front",
+    )
 
     def __init__(self, folder: str | Path) -> None:
         writer = module_of_extra("torch.utils.tensorboard", "TensorBoard").SummaryWriter

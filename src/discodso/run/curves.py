@@ -18,7 +18,7 @@ _CURVE_RESAMPLES = 1000
 
 @dataclass(frozen=True)
 class Track:
-    """The best reward of one run over its objective calls.
+    """The best reward of one run over its objective calls; with several objectives the hypervolume of its front.
 
     Attributes:
         calls, best: float[n]; from calls[i] on the best reward is best[i]. It falls where a noisy search evaluates
@@ -33,7 +33,8 @@ class Track:
     @classmethod
     def of(cls, rows: Iterable[HistoryRow], settled: bool = False) -> Track:
         """From a history; rows without any success are left out."""
-        pairs = [(row.calls, row.best) for row in rows if row.best is not None]
+        found_so_far = ((row.calls, row.best if row.hypervolume is None else row.hypervolume) for row in rows)
+        pairs = [pair for pair in found_so_far if pair[1] is not None]
         found = np.array(pairs, dtype=np.float64).reshape(-1, 2)
         return cls(found[:, 0], found[:, 1], settled)
 

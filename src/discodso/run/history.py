@@ -38,6 +38,7 @@ class HistoryRow:
         redrawn: designs that the method drew again for this batch: they had met a dead end, or no condition.
         feasible: designs so far that met all requirements, None if there are none.
         broken: how many designs have broken each requirement so far, by name.
+        hypervolume, front: of several objectives, the hypervolume of the front so far and its designs.
         confirming: whether this batch evaluated the best designs again, to choose the winner of a noisy search.
     """
 
@@ -61,6 +62,8 @@ class HistoryRow:
     redrawn: int | None = None
     feasible: int | None = None
     broken: Mapping[str, int] | None = None
+    hypervolume: float | None = None
+    front: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; all but numbers are left out where there is nothing."""
@@ -95,7 +98,7 @@ class HistoryRow:
 
 
 _OTHERS = {"shares", "tokens", "values", "restarted", "confirming", "broken"}
-_SELDOM = {"feasible"}  # numbers that most runs do not have
+_SELDOM = {"feasible", "hypervolume", "front"}  # numbers that most runs do not have
 _NUMBERS = {field.name for field in fields(HistoryRow)} - _OTHERS
 
 

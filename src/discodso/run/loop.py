@@ -35,6 +35,7 @@ from discodso.run.clock import Clock
 from discodso.run.evaluation import Evaluation, Evaluator
 from discodso.run.executors.dispatch import Executor
 from discodso.run.folder import RunFolder
+from discodso.run.front import Front
 from discodso.run.goals import Grading, feasibility_words
 from discodso.run.history import HistoryRow, is_sampled, named_values, rounded_shares, token_use
 from discodso.run.memory import Memory
@@ -90,7 +91,10 @@ class Loop:
         self.confirmer = Confirmer(self.evaluator.with_seed(for_race), plan.confirm_calls or 0, plan.budget)
         self.method: Method = method.build(task.space, for_method)
         self.folder: RunFolder | None = None
-        self.ranking = Ranking(plan.top, task.noisy, cautious=self.confirmer.kept_calls > 0)
+        cautious = self.confirmer.kept_calls > 0
+        self.front = Front(task.signs, task.reference) if len(task.objectives) else None
+        own = Ranking(plan.top, task.noisy, cautious)
+        self.ranking: Front | Ranking = own if self.front is None else self.front
         # Where rewards are exact no design is paid for twice.
         rates = isinstance(self.method, Searching)
         self.memory = None if task.stochastic or rates else Memory()
@@ -125,6 +129,10 @@ class Loop:
         if isinstance(self.method, Searching):
             name = type(self.method).__name__
             raise DeclarationError(f"known designs are for methods that are told rewards, and {name} is not")
+        if isinstance(self.ranking, Front):
+            count = len(self.task.objectives)
+            what = "give them as initial_designs, which are evaluated"
+            raise DeclarationError(f"known designs are for one objective, and the task has {count}; {what}")
         failed = np.isin(np.arange(len(designs)), list(answer.reasons))
         rewards = np.where(failed, self.task.worst_reward, answer.rewards)
         calls, all_new = np.zeros(len(designs), np.int64), np.ones(len(designs), np.bool_)
@@ -307,7 +315,7 @@ class Loop:
             why = "because" if share == 1 else f"{share:.0%} of them because"
             subject = "" if reason.startswith("the batch objective") else "the objective "
             return f"every evaluation failed, {why} {subject}{reason}"
-        if self.ranking.candidates and self.ranking.best is None:
+        if self.ranking.candidates and not self.ranking.candidates[0].feasible:
             words = feasibility_words(0, self.counts.broken)
             return f"no design met all requirements ({words}); the closest has a violation of " + (
                 f"{self.ranking.candidates[0].violation:.3g}"
@@ -319,10 +327,14 @@ class Loop:
     def _learn(self, asked: DesignBatch, fresh: Bools, evaluation: Evaluation) -> StopReason | None:
         """Rank a batch, tell the method and record it; gives why to stop."""
         before = self.ranking.best
-        answer = evaluation.answer
-        self.ranking.add(
-            evaluation.designs, evaluation.usable, evaluation.calls, answer.weights, answer.violation
-        )
+        answer, grown = evaluation.answer, False
+        if isinstance(self.ranking, Front):
+            grown = self.ranking.take(evaluation)
+            self._latest_best = self.ranking.newest
+        else:
+            self.ranking.add(
+                evaluation.designs, evaluation.usable, evaluation.calls, answer.weights, answer.violation
+            )
         if self.ranking.candidates:
             self._latest_best = max(self._latest_best, self.ranking.candidates[0].call)
         self._add_failures(evaluation.failures)
@@ -340,7 +352,9 @@ class Loop:
             row = self._row(evaluation, metrics)
             self._write(row)
             best = self.ranking.best
-            if best is not None and (before is None or best.reward > before.reward):
+            if grown and self.front is not None:
+                best = next((own for own in self.front if own.call == self.front.newest), None)
+            if best is not None and (grown or before is None or best.reward > before.reward):
                 if self.folder is not None and time.monotonic() - self._shown >= _SHOW_SECONDS:
                     self._show(self.folder)  # for whoever is watching the folder
                 self.callbacks("improvement", best, row)
@@ -357,13 +371,13 @@ class Loop:
             return designs, rewards, evaluation.answer.weights
         rows, failed = np.flatnonzero(fresh)[: len(rewards)], evaluation.failed
         # Refined designs are known as they came, and as they are now.
-        memory.add(asked.select(rows), np.where(failed, np.nan, came))
-        memory.add(designs, np.where(failed, np.nan, rewards))
+        memory.add(asked.select(rows), _where(failed, np.nan, came))
+        memory.add(designs, _where(failed, np.nan, rewards))
         if fresh.all():
             return designs, rewards, evaluation.answer.weights
         again = np.flatnonzero(~fresh & memory.holds(asked))
         known = asked.select(again)
-        found = memory.rewards(known)
+        found = memory.rewards(known).reshape(len(known), *rewards.shape[1:])
         found = np.where(np.isnan(found), self._worst, found)
         order = np.argsort(np.concatenate((rows, again)))  # as they were asked for
         told = DesignBatch.concatenate((designs, known)).select(order)
@@ -372,13 +386,16 @@ class Loop:
     def _graded(self, evaluation: Evaluation) -> tuple[Floats, Floats]:
         """What the method is told of designs, and of them as they came, before they were refined."""
         rewards, answer, failed = evaluation.rewards, evaluation.answer, evaluation.failed
-        violation = answer.violation
+        violation, came = answer.violation, answer.rewards
+        if len(signs := self.task.signs):
+            came = signs * answer.goals_of(len(signs))
+            rewards = _where(failed, -np.inf, came)
         if self.grading is None:
             if violation is None:
-                return rewards, answer.rewards
-            self.grading = Grading.of(answer.rewards[~failed], violation[~failed])
+                return rewards, came
+            self.grading = Grading.of(came[~failed], violation[~failed])
         far = np.zeros(len(rewards)) if violation is None else violation
-        told = np.where(failed, self._worst, self.grading.told(answer.rewards, far))
+        told = _where(failed, self._worst, self.grading.told(came, far))
         return told, told
 
     @property
@@ -428,6 +445,8 @@ class Loop:
 
     def _row(self, evaluation: Evaluation, metrics: Metrics | None) -> HistoryRow:
         rewards: Floats = evaluation.rewards[evaluation.feasible]
+        if self.front is not None:
+            rewards = rewards[:0]
         designs, best, counts, metrics = (
             evaluation.designs,
             self.ranking.best,
@@ -455,6 +474,8 @@ class Loop:
             redrawn=metrics.redrawn,
             feasible=counts.feasible_count if counts.has_requirements else None,
             broken=dict(counts.broken) or None,
+            hypervolume=None if self.front is None else self.front.hypervolume,
+            front=None if self.front is None else len(self.front),
             confirming=self.confirmer.racing,
             repeats=None if self._repeats is None else round(self._repeats, 4),
         )
@@ -475,7 +496,7 @@ class Loop:
         if arities is not None:  # those from a checkpoint do not know it
             top = tuple(replace(scored, design=scored.design.as_tree(arities)) for scored in top)
         return Result(
-            best=next((scored for scored in top if scored.feasible), None),
+            best=next((scored for scored in top if scored.feasible), None) if self.front is None else None,
             top=top,
             history=tuple(self.history),
             calls=self.counts.calls,
@@ -488,6 +509,10 @@ class Loop:
             cost=self._cost,
             feasible_count=self.counts.feasible_count if self.counts.has_requirements else None,
             broken=self.counts.broken,
+            objectives=tuple(self.task.objectives),
+            directions=tuple(self.task.directions),
+            hypervolume=None if self.front is None else self.front.hypervolume,
+            reference=None if self.front is None else self.front.reference,
         )
 
     # ------------------------------------------------------------------------------------------------ save
@@ -591,3 +616,8 @@ def _feasible(answer: Answer) -> Floats:
     """Rewards, -inf for designs that break a requirement."""
     violation = answer.violation
     return answer.rewards if violation is None else np.where(violation > 0, -np.inf, answer.rewards)
+
+
+def _where(rows: Bools, value: float, rewards: Floats) -> Floats:
+    """A value for some rows of rewards[n] or rewards[n, m]."""
+    return np.where(rows.reshape(-1, *(1,) * (rewards.ndim - 1)), value, rewards)

@@ -25,6 +25,7 @@ _Found = TypeVar("_Found")
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.]*(e[-+]?[0-9]+)?", re.IGNORECASE)
 GUARDED = "discodso-guarded"  # name of threads that may hang
 _ONLY_ONE = "violation"  # name of a requirement that has none
+_ARRAYS = ("rewards", "weights", "violations", "goals")  # of an answer
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,14 @@ class Rated:
         broken: by how much each requirement is, at least 0, by name; None if it named none.
         cost: of the call.
         weight: the evidence behind the reward, None if it did not say.
+        goals: values of several objectives; the reward is then the first of them, turned so that more is better.
     """
 
     reward: float
     broken: Mapping[str, float] | None = None
     cost: float = 0.0
     weight: float | None = None
+    goals: tuple[float, ...] = ()
 
     @property
     def feasible(self) -> bool:
@@ -175,6 +178,8 @@ class Answer:
         violations: float[n, k], by how much each requirement is broken, 0 where it is met or the design has
             failed; None if the objective names none.
         requirements: their k names.
+        goals: float[n, m], values of several objectives as they came, NaN where there are none; None for one. The
+            reward is then the first of them, turned so that more is better.
     """
 
     rewards: Floats
@@ -184,6 +189,7 @@ class Answer:
     weights: Floats | None = None
     violations: Floats | None = None
     requirements: tuple[str, ...] = ()
+    goals: Floats | None = None
 
     @classmethod
     def joined(cls, answers: Sequence[Answer]) -> Answer:
@@ -198,6 +204,8 @@ class Answer:
         names = tuple(dict.fromkeys(name for answer in answers for name in answer.requirements))
         parts = [answer.violations_of(names) for answer in answers]
         violations = None if not names else np.concatenate(parts)
+        several = next((own.goals.shape[1] for own in answers if own.goals is not None), 0)
+        goals = np.concatenate([answer.goals_of(several) for answer in answers]) if several else None
         return cls(
             rewards,
             reasons,
@@ -205,6 +213,7 @@ class Answer:
             weights=weights,
             violations=violations,
             requirements=names,
+            goals=goals,
         )
 
     @classmethod
@@ -223,13 +232,22 @@ class Answer:
         for row, own in rated.items():
             violations[row] = [(own.broken or {}).get(name, 0.0) for name in names]
             weights[row] = 1.0 if own.weight is None else own.weight
+        several = max(len(own.goals) for own in rated.values())
+        goals = np.full((len(outcomes), several), math.nan)
+        for row, own in rated.items():
+            goals[row] = own.goals if own.goals else math.nan
         return replace(
             answer,
             cost=sum(own.cost for own in rated.values()),
             weights=weights if any(own.weight is not None for own in rated.values()) else None,
             violations=violations if names else None,
             requirements=names,
+            goals=goals if several else None,
         )
+
+    def goals_of(self, several: int) -> Floats:
+        """float[n, m], values of so many objectives, NaN where there are none."""
+        return np.full((len(self.rewards), several), math.nan) if self.goals is None else self.goals
 
     def violations_of(self, names: Sequence[str]) -> Floats:
         """float[n, k], by how much requirements with these names are broken; those that nobody named are met."""
@@ -262,7 +280,7 @@ class Answer:
 
     def to_state(self) -> State:
         """For a checkpoint."""
-        arrays = {"rewards": self.rewards, "weights": self.weights, "violations": self.violations}
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
         own = {name: array.copy() for name, array in arrays.items() if array is not None}
         data = {"reasons": [list(pair) for pair in self.reasons.items()], "cost": self.cost}
         return State(own, data | ({"requirements": list(self.requirements)} if self.requirements else {}))
@@ -271,14 +289,24 @@ class Answer:
     def from_state(cls, state: State) -> Answer:
         """Inverse of `to_state`; KeyError, TypeError or ValueError for anything else."""
         reasons = {int(row): str(reason) for row, reason in state.data["reasons"]}
-        rewards, weights, violations = (state.arrays.get(key) for key in ("rewards", "weights", "violations"))
+        rewards, weights, violations, goals = (state.arrays.get(name) for name in _ARRAYS)
         names = tuple(map(str, state.data.get("requirements", ())))
         if rewards is None:
             raise KeyError("rewards")
         if violations is not None and violations.shape != (len(rewards), len(names)):
             raise ValueError("violations that are not as many as designs and requirements")
+        if goals is not None and (goals.ndim != 2 or len(goals) != len(rewards)):
+            raise ValueError("goals that are not as many as designs")
         cost = float(state.data["cost"])
-        return cls(rewards, reasons, cost, weights=weights, violations=violations, requirements=names)
+        return cls(
+            rewards,
+            reasons,
+            cost,
+            weights=weights,
+            violations=violations,
+            requirements=names,
+            goals=goals,
+        )
 
 
 NOTHING_KNOWN = Answer(np.empty(0), {})
@@ -305,7 +333,7 @@ def call_objective(task: Task, design: Design, seed: int | None, limit: float | 
         return f"took longer than {limit:g} s" if outcome is None else outcome
     assert task.objective is not None
     try:
-        return _as_outcome(task.objective(design, *(() if seed is None else (seed,))))
+        return _as_outcome(task, task.objective(design, *(() if seed is None else (seed,))))
     except (Exception, SystemExit) as error:
         return f"raised {describe(error)}"
 
@@ -321,8 +349,15 @@ def answer_at_once(task: Task, designs: DesignBatch, seeds: Seeds | None, limit:
         given = task.batch_objective(designs, *(() if seeds is None else (seeds,)))
         measured = given if isinstance(given, Measured) else Measured(given)
         if measured.cut:
-            count = min(count, len(measured.rewards))
-        answer = _as_answer(measured.rewards, count)
+            first = measured.rewards
+            if isinstance(first, Mapping):
+                first = next(iter(first.values()))
+            count = min(count, len(first))
+        answer = (
+            _as_answer(measured.rewards, count)
+            if not len(task.objectives)
+            else _as_goals(task, measured, count)
+        )
         weights = None if measured.weights is None else _as_weights(measured.weights, count)
         names, violations = _as_violations(measured.violation, count)
         broken = violations.sum(axis=1)
@@ -338,6 +373,7 @@ def answer_at_once(task: Task, designs: DesignBatch, seeds: Seeds | None, limit:
             weights=weights,
             violations=violations if names else None,
             requirements=names,
+            goals=answer.goals,
         )
     except (Exception, SystemExit) as error:
         return Answer.failed(count, f"the batch objective raised {describe(error)}", broken=True)
@@ -385,10 +421,46 @@ def _as_violations(given: Any, count: int) -> tuple[tuple[str, ...], Floats]:
     )
 
 
-def _as_outcome(value: Any) -> Outcome:
+def _goals_of(task: Task, value: Any) -> tuple[float, ...] | str:
+    """The values of several objectives of a design, or what is wrong with them."""
+    names = task.objectives
+    if isinstance(value, Mapping) and set(value) == set(names):
+        value = [value[name] for name in names]
+    plain = isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
+    if not plain or len(value) != len(names):
+        return f"returned {value!r:.80} instead of {len(names)} numbers ({', '.join(names)})"
+    found = [_as_reward(own) for own in value]
+    for name, own in zip(names, found, strict=True):
+        if isinstance(own, str):
+            return f"{own}, for {name}"
+    return tuple(own for own in found if isinstance(own, float))
+
+
+def _as_goals(task: Task, measured: Measured, count: int) -> Answer:
+    """What a batch objective returned for so many designs, of several objectives."""
+    names, given = task.objectives, measured.rewards
+    if isinstance(given, Mapping) and set(given) == set(names):
+        given = np.stack([np.asarray(given[name], np.float64) for name in names], axis=-1)
+    goals = np.array(given, np.float64)
+    if goals.shape != (count, len(names)):
+        what = f"an array of shape {goals.shape}"
+        wanted = f"{len(names)} numbers ({', '.join(names)}) for each of {count} designs"
+        return Answer.failed(count, f"the batch objective returned {what} instead of {wanted}")
+    reasons = dict[int, str]()
+    for row, place in zip(*np.nonzero(~np.isfinite(goals)), strict=True):
+        reasons.setdefault(int(row), f"returned {goals[row, place]}, for {names[place]}")
+    goals[list(reasons)] = math.nan
+    return Answer(task.signs[0] * goals[:, 0], reasons, goals=goals)
+
+
+def _as_outcome(task: Task, value: Any) -> Outcome:
     """What the objective returned for a design, or what is wrong with it."""
+    several = len(task.objectives) > 0
     if not isinstance(value, Measured):
-        return _as_reward(value)
+        if not several:
+            return _as_reward(value)
+        goals = _goals_of(task, value)
+        return goals if isinstance(goals, str) else Rated(float(task.signs[0]) * goals[0], goals=goals)
     if value.reasons or value.cut:
         return "returned Measured with reasons or cut, which are for batch objectives; raise an exception instead"
     given = value.violation
@@ -405,6 +477,11 @@ def _as_outcome(value: Any) -> Outcome:
         float(value.cost),
         None if value.weights is None else float(_as_weights([value.weights], 1)[0]),
     )
+    if several:
+        goals = _goals_of(task, value.rewards)
+        if not isinstance(goals, str):
+            return replace(rated, reward=float(task.signs[0]) * goals[0], goals=goals)
+        return goals if rated.feasible else replace(rated, goals=(math.nan,) * len(task.objectives))
     reward = _as_reward(value.rewards)
     if isinstance(reward, str) and rated.feasible:
         return reward

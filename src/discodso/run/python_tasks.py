@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from discodso.base.checks import require
 from discodso.base.errors import DeclarationError, SettingsError
+from discodso.disco.fronts import front_settings
 from discodso.disco.presets import preset
 from discodso.run.clock import Clock
 from discodso.run.kinds import Kind, Prepared
@@ -28,6 +29,8 @@ def prepared(settings: Any, task: Task) -> Prepared:
     """The search of a task with the presets that are for all of them."""
     require_sound(task)
     refines = task.refine is not None
+    if task.objectives and settings.preset == "default":
+        return Prepared(task, settings.plan, front_settings(noisy=task.noisy, budget=settings.plan.budget))
     method = preset(settings.preset, noisy=task.noisy, refines=refines, budget=settings.plan.budget)
     return Prepared(task, settings.plan, method)
 

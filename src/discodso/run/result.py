@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from discodso.base.arrays import Floats, Ints
+from discodso.base.errors import DeclarationError
 from discodso.run import curves
 from discodso.run.goals import feasibility_words
 from discodso.run.history import HistoryRow
@@ -55,6 +56,8 @@ class Scored:
         evaluations: how many.
         spread: their squared distances from the mean, by weight, in all.
         violation: how far the design is from meeting all requirements, mean of its evaluations; 0 if feasible.
+        goals: values of several objectives, NaN where they are not known; the reward is then the first of them,
+            turned so that more is better.
     """
 
     design: Design
@@ -64,6 +67,7 @@ class Scored:
     evaluations: int = 1
     spread: float = 0.0
     violation: float = 0.0
+    goals: tuple[float, ...] = ()
 
     @property
     def call_text(self) -> str:
@@ -86,7 +90,8 @@ class Scored:
         """The reward, with its error where there is one, and how far the design is from being feasible."""
         error = "" if self.error is None else f" ± {self.error:.2g}"
         broken = "" if self.feasible else f" (violation {self.violation:.3g})"
-        return f"{self.reward:{form}}{error}{broken}"
+        rewards = ", ".join(f"{own:{form}}" for own in self.goals or (self.reward,))
+        return f"{rewards}{error}{broken}"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -95,6 +100,8 @@ class Scored:
         own: dict[str, Any] = {"reward": reward, "call": self.call, "weight": self.weight}
         if self.violation:
             own["violation"] = self.violation
+        if self.goals:
+            own["goals"] = [goal if math.isfinite(goal) else None for goal in self.goals]
         if self.evaluations > 1:
             own["evaluations"] = self.evaluations
             if known:
@@ -129,7 +136,8 @@ class Scored:
         if not 0 <= violation < math.inf:
             raise ValueError("a violation that cannot be")
         design = Design.from_dict(data["design"])
-        return cls(design, reward, int(data["call"]), weight, evaluations, spread, violation)
+        goals = tuple(math.nan if goal is None else float(goal) for goal in data.get("goals", ()))
+        return cls(design, reward, int(data["call"]), weight, evaluations, spread, violation, goals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +163,8 @@ class Result:
     """Everything a search found.
 
     Attributes:
-        best: the best design, None if no evaluation succeeded, or no design met all requirements.
+        best: the best design, None if no evaluation succeeded, no design met all requirements, or there are
+            several objectives, for which `front` has the best.
         top: the best distinct designs, best first; where a race on fresh seeds chose the winner, by how far they
             came, then those that were not in it. Infeasible designs come last, by their violation.
         history: one row for each batch.
@@ -165,6 +174,9 @@ class Result:
         cost: what the calls cost, in the unit of the task, if it has one.
         feasible_count: how many designs met all requirements, None if the objective names none.
         broken: how many designs broke each requirement, by name.
+        objectives, directions: of several objectives, their names, and "max" or "min" for each; else empty.
+        hypervolume: of several objectives, that of the front down to `reference`; None if it has no design.
+        reference: the point of the hypervolume.
     """
 
     best: Scored | None
@@ -180,9 +192,21 @@ class Result:
     cost: float | None = None
     feasible_count: int | None = None
     broken: Mapping[str, int] = field(default_factory=dict)
+    objectives: tuple[str, ...] = ()
+    directions: tuple[str, ...] = ()
+    hypervolume: float | None = None
+    reference: tuple[float, ...] | None = None
+
+    @property
+    def front(self) -> tuple[Scored, ...]:
+        """The feasible designs that no other one is better than in all objectives, best in the first of them
+        first; empty where there is one objective."""
+        return tuple(scored for scored in self.top if scored.feasible) if self.objectives else ()
 
     def __repr__(self) -> str:
         best = "no design" if self.best is None else f"best {self.best.reward:.6g}"
+        if self.front:
+            best = f"front of {len(self.front)}, hypervolume {self.hypervolume:.6g},"
         return f"<Result: {best} after {self.counts_text}; {self.sentence}>"
 
     @property
@@ -203,7 +227,15 @@ class Result:
     def plot_learning(self, path: str | Path | None = None) -> Plot:
         """Best reward against objective calls; written as SVG, PDF or PNG where a path is given."""
         track = curves.Track.of(self.history)
-        return _saved(_figures().learning([curves.Curve.of("best so far", [track])]), path)
+        what = "hypervolume of the front" if self.objectives else "best reward"
+        return _saved(_figures().learning([curves.Curve.of("best so far", [track])], what=what), path)
+
+    def plot_front(self, path: str | Path | None = None) -> Plot:
+        """The first two of several objectives, a point for each design of the front."""
+        if not self.objectives:
+            raise DeclarationError("plot_front is for several objectives; use plot_learning")
+        points = [scored.goals[:2] for scored in self.front]
+        return _saved(_figures().goals(points, self.objectives[:2]), path)
 
     def plot_rewards(self, path: str | Path | None = None) -> Plot:
         """Best reward so far, with quantile and mean of every batch."""
@@ -228,7 +260,8 @@ class Result:
             f"<td>{_html(scored.design, place)}</td></tr>"
             for place, scored in enumerate(self.top[:5])
         )
-        table = f"<table><tr><th>reward</th><th>call</th><th>design</th></tr>{rows}</table>" if rows else ""
+        names = "".join(f"{escape(name)}, " for name in self.objectives)[:-2] or "reward"
+        table = f"<table><tr><th>{names}</th><th>call</th><th>design</th></tr>{rows}</table>" if rows else ""
         words = escape(f"{self.counts_text}, {self.seconds:.1f} s: {self.sentence}")
         return f"<p>{words}</p>{self.plot_learning()._repr_svg_() if rows else ''}{table}"
 
@@ -246,6 +279,16 @@ class Result:
                 {}
                 if self.feasible_count is None
                 else {"feasible_count": self.feasible_count, "broken": dict(self.broken)}
+            ),
+            **(
+                {
+                    "objectives": list(self.objectives),
+                    "directions": list(self.directions),
+                    "hypervolume": self.hypervolume,
+                    "reference": None if self.reference is None else list(self.reference),
+                }
+                if self.objectives
+                else {}
             ),
             "stop": self.stop.name.lower(),
             "stop_sentence": self.stop.value,

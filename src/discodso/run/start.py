@@ -193,7 +193,8 @@ def _start(
         task = prepared.task
         method = _method(settings, prepared)
         own = settings.method is None and settings.preset == "default"
-        plan = prepared.plan.confirming_noise(task.noisy and own)
+        _require_several(task, method, prepared.plan)
+        plan = prepared.plan.confirming_noise(task.noisy and own and not task.objectives)
         if plan.confirm_calls and not task.noisy:
             raise DeclarationError(
                 "confirm_calls is for tasks whose rewards are noisy: stochastic=True and not repeatable"
@@ -248,6 +249,21 @@ def _restored(loop: Loop, folder: RunFolder, pending: Pending) -> tuple[Pending,
     if note:
         checkpoint.set_refused_aside(folder.path)
     return pending, resumed, note
+
+
+def _require_several(task: Task, method: MethodSettings, plan: Plan) -> None:
+    """Refuse what is for one objective where there are several."""
+    if not task.objectives:
+        if getattr(method, "several_objectives", None) == "only":
+            raise DeclarationError(f"{type(method).__name__} is for several objectives; the task has one")
+        return
+    count = f"the task has {len(task.objectives)} ({', '.join(task.objectives)})"
+    if not getattr(method, "several_objectives", False):
+        what = "leave the method out, or take FrontSettings, NSGA2Settings or RandomSettings"
+        raise DeclarationError(f"{type(method).__name__} is for one objective, and {count}; {what}")
+    if plan.target is not None or plan.confirm_calls:
+        key = "target" if plan.target is not None else "confirm_calls"
+        raise DeclarationError(f"{key} is for one objective, and {count}; leave it out")
 
 
 def _method(settings: RunSettings, prepared: Prepared) -> MethodSettings:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from discodso.base.arrays import Floats, Ints
 from discodso.base.checks import is_number
 from discodso.base.errors import DeclarationError
@@ -51,6 +53,12 @@ class Task:
             (see `Measured`), the reward with more of it counts.
         worst_reward: what a failed evaluation counts as; -inf keeps it out of the averages.
         name: for reports.
+        objectives: names of several objectives, whose values the objective then returns, as a sequence in this
+            order or as a mapping; a batch objective returns an array[n, m], or a mapping to arrays. The search is
+            for the front: designs that no other one is better than in all objectives.
+        directions: "max" or "min" for each of them; all "max" by default.
+        reference: the point, one number for each of them, down to which the hypervolume of the front counts. By
+            default the worst value of each objective in the first batch with a feasible design.
         cost_unit: what a batch objective counts besides calls, and returns as the cost of `Measured`, such as
             "episodes"; empty for nothing.
         rows_independent: whether a batch objective rates each design as if it were alone, so that executors may
@@ -77,6 +85,14 @@ class Task:
     refine: Callable[[DesignBatch, Ints], Refined] | None = None
     repeatable: bool = False
     settled: Callable[[Sequence[Scored]], str] | None = None
+    objectives: Sequence[str] = ()
+    directions: Sequence[str] = ()
+    reference: Sequence[float] | None = None
+
+    @property
+    def signs(self) -> Floats:
+        """float[m], 1 for objectives to maximise and -1 for those to minimise; m is 0 for a plain reward."""
+        return np.array([1.0 if direction == "max" else -1.0 for direction in self.directions])
 
     @property
     def called(self) -> Any:
@@ -101,3 +117,31 @@ class Task:
             raise DeclarationError("repeatable is for stochastic tasks; others are so anyway, leave it out")
         if self.worst_reward != -math.inf and not is_number(self.worst_reward):
             raise DeclarationError(f"worst_reward must be a number or -inf, got {self.worst_reward!r}")
+        self._settle_objectives()
+
+    def _settle_objectives(self) -> None:
+        names, text = self.objectives, isinstance(self.objectives, str)
+        if text or not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
+            raise DeclarationError(
+                f"objectives must be distinct names, such as ('gain', 'cost'), got {names!r}"
+            )
+        if len(names) == 1:
+            raise DeclarationError(
+                "objectives are for several; leave them out where there is one, the reward"
+            )
+        directions = tuple(self.directions) or ("max",) * len(names)
+        if len(directions) != len(names) or not set(directions) <= {"max", "min"}:
+            raise DeclarationError(
+                f"directions must be 'max' or 'min' for each objective, got {self.directions!r}"
+            )
+        object.__setattr__(self, "objectives", tuple(names))
+        object.__setattr__(self, "directions", directions)
+        if self.reference is not None:
+            given = tuple(self.reference)
+            if not names or len(given) != len(names) or not all(map(is_number, given)):
+                raise DeclarationError(
+                    f"reference must be a number for each objective, got {self.reference!r}"
+                )
+            object.__setattr__(self, "reference", tuple(map(float, given)))
+        if names and (self.refine is not None or self.settled is not None or self.worst_reward != -math.inf):
+            raise DeclarationError("refine, settled and worst_reward are for one objective; leave them out")
