@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import filter_front
 import gymnasium
 import job_schedule
 import ladder_filter
@@ -43,6 +44,14 @@ def test_a_small_search_finds_a_low_pass(tmp_path, capsys):
     reward = ladder_filter.main(["--budget", "3000", "--plot", str(picture)])
     assert reward > 0.6
     assert "elements" in capsys.readouterr().out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_small_search_finds_a_front_of_filters(tmp_path, capsys):
+    picture = tmp_path / "front.png"
+    check_task(filter_front.front_task())
+    assert filter_front.main(["--budget", "1000", "--plot", str(picture)]) > 180
+    assert "hypervolume" in capsys.readouterr().out
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -104,7 +104,7 @@ def check_task(task: Task, *, designs: int = 20, seed: int = 0) -> None:
 
     def compare(task: Task, seed: int, message: str) -> None:
         for design, one, two in zip(batch, first, _rewards(task, batch, seed), strict=True):
-            same = np.isclose(one, two, rtol=1e-9, atol=1e-12, equal_nan=True)
+            same = np.isclose(one, two, rtol=1e-9, atol=1e-12, equal_nan=True).all()
             assert same, message.format(one=one, two=two, design=design)
 
     hint = (
@@ -114,7 +114,7 @@ def check_task(task: Task, *, designs: int = 20, seed: int = 0) -> None:
     if task.repeatable and task.rows_independent:
         compare(task, seed + 1, "the task is repeatable, but with other seeds {design} has {one} and {two}")
     if task.objective is not None and task.batch_objective is not None:
-        single = Task(space, task.objective, None, task.stochastic, task.worst_reward, task.name)
+        single = replace(task, batch_objective=None)
         compare(single, seed, "batch_objective gives {one} and objective gives {two} for {design}")
     if task.refine is not None:
         _check_refine(task, batch, seed)
@@ -133,10 +133,12 @@ def _check_refine(task: Task, batch: DesignBatch, seed: int, each: int = 10) -> 
         assert alike, f"refine gives the reward {one}, but the objective {two}, for {design}"
 
 
-def _rewards(task: Task, batch: DesignBatch, seed: int) -> list[float]:
-    """Rewards, NaN for designs that failed."""
+def _rewards(task: Task, batch: DesignBatch, seed: int) -> list[Any]:
+    """Rewards, or values of several objectives, NaN for designs that failed."""
     evaluation = Evaluator(task, np.random.SeedSequence(seed)).evaluate(batch)
     if evaluation.failed.all():
         failure = evaluation.failures[0]
         raise AssertionError(f"every design failed; the objective {failure.reason}, for {failure.design}")
+    if len(task.objectives):
+        return list(evaluation.answer.goals_of(len(task.objectives)))
     return [float(reward) for reward in np.where(evaluation.failed, np.nan, evaluation.rewards)]
