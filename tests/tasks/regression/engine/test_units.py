@@ -89,7 +89,7 @@ def test_what_is_made_to_agree_agrees():
     search = search_for(most=0)
     for _ in range(4):
         search._next_level()
-    search.groups = search._by_unit()
+    search.groups = search.by_unit()
     view, rng, made = search.views[0], np.random.default_rng(0), 0
     problem = search.problem(view, 0)
     pool = search.pool[0], search.pool[1], search.pool_count

@@ -19,7 +19,8 @@ from discodso.tasks.regression.engine import _pool as pools
 from discodso.tasks.regression.engine import _trees as trees
 from discodso.tasks.regression.engine._random import below
 from discodso.tasks.regression.engine._variation import a_number
-from discodso.tasks.regression.engine.search import GENERIC, MOVES, is_over
+from discodso.tasks.regression.engine.rating import GENERIC
+from discodso.tasks.regression.engine.search import MOVES, is_over
 from discodso.tasks.regression.engine.setting import LARGEST, Setting
 from discodso.tasks.regression.engine.views import MOST_PRICE, SLOTS
 

@@ -87,7 +87,7 @@ class SideBySide(EquationSearch):
                 for price, error in yours.items():
                     mine[price] = min(error, mine.get(price, np.inf))
             if whole:
-                self._make_room(own, theirs.calls)
+                self.make_room(own, theirs.calls)
                 trees.add_all(own.seen, theirs.seen)
                 own.calls = int(np.count_nonzero(own.seen))
 

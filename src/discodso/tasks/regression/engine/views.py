@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product as product_of
 from typing import Any
 
 import numpy as np
@@ -12,11 +14,14 @@ import numpy as np
 from discodso.base.arrays import Floats
 from discodso.space.state import State
 from discodso.tasks.regression.engine import _trees as trees
-from discodso.tasks.regression.engine._trees import EXP, INV, LOG, SQRT
-from discodso.tasks.regression.engine.products import Part
+from discodso.tasks.regression.engine._trees import COLUMN, EXP, INV, LOG, MUL, SQRT
+from discodso.tasks.regression.engine.products import Part, product, rounded
+from discodso.tasks.regression.engine.setting import Setting, Units
 
 MOST_PRICE = 48
 SLOTS = 12
+LARGEST_POWER = 8
+_SURE, _ROWS_FOR_POWERS = 0.15, 50  # standard error of a power that stands out, and the fewest rows for it
 _TAILS, _NEAR = (
     3.0,
     0.4,
@@ -163,6 +168,105 @@ class View:
         self.next_late = int(state.data["late"])
         self.told = {int(price): float(error) for price, error in state.data["told"].items()}
         self.written = {int(price): float(error) for price, error in state.data["written"].items()}
+
+
+def views_of(setting: Setting) -> list[View]:
+    """Those that a target allows: as it is, beside a factor, through functions, as a product."""
+    y, w, longest, units = setting.target, setting.weights, setting.longest, setting.units
+    unit = None if units is None else units.target
+    found = [View("plain", (), y, w, longest, unit=unit)]
+    size = np.abs(y)
+    low, middle, high = np.quantile(size, [0.1, 0.5, 0.9])
+    if high > 30 * max(low, 1e-300) and middle > 0:
+        relative = w / (np.square(size / middle) + 0.03**2)
+        found.append(View("relative", (), y, relative / relative.sum(), longest, unit=unit))
+    base = centre(y) if units is None else 0.0
+    size = np.abs(y - base)
+    middle = float(np.median(size))
+    if middle > 0 and (size > 0).mean() > 0.9 and MUL in setting.operators:
+        weights = np.where(size > 0, w * np.square(size / (size + 0.1 * middle)), 0.0)
+        inputs = [i for i in range(len(setting.columns)) if (setting.columns[i] != 0).all()]
+        target = np.log(np.where(size > 0, size, 1.0))
+        logs = [np.log(np.abs(setting.columns[i])) for i in inputs]
+        product = [View("product", (), target, weights, longest, logs, inputs, base=base)]
+    else:
+        product = []
+    looked_at: list[tuple[str, Part | None, Floats, Floats]] = [("", None, y, w)]
+    factor = _outstanding(setting) if units is None else _factor(setting, units)
+    if factor is not None:
+        part, values, unit = factor
+        reduced, weights = y / values, w * np.square(values)
+        found.append(View("reduced", (), reduced, weights, longest, unit=unit, factor=part))
+        if units is not None:
+            looked_at = []
+        looked_at.append((" reduced", part, reduced, weights / weights.sum()))
+    for (name, written, y, w), link in product_of(looked_at, LINKS):
+        if not (all(code in setting.operators for code in link.code) and link.possible(y)):
+            continue
+        if not link.power and unit is not None and unit.any():
+            continue  # a logarithm of what is no pure number
+        with np.errstate(all="ignore"):
+            target, slope = link.there(y), link.slope(y)
+            weights = w * np.square(slope)
+        if np.isfinite(target).all() and np.isfinite(weights).all() and weights.sum() > 0:
+            own = None if unit is None else link.power * unit
+            whole = weights / weights.sum()
+            named = link.name + (name if units is None else "")
+            found.append(View(named, link.code, target, whole, longest, unit=own, factor=written))
+    return found + product
+
+
+def _factor(setting: Setting, units: Units) -> tuple[Part, Floats, Floats] | None:
+    """The product of powers that units alone give to every law without constants that have units.
+
+    It is of those inputs that are the only ones with some base unit, such as the only mass. Returns how it is
+    written, its values[n], and the unit of what is left; None if there is none.
+    """
+    columns = setting.columns
+    if units.least:
+        return None
+    alone = [i for i in range(len(columns)) if units.is_alone(i) and (columns[i] != 0).all()]
+    powers = [(i, rounded(p)) for i, p in enumerate(units.powers()) if i in alone and abs(p) > 1e-6]
+    if not powers or any(abs(p) > LARGEST_POWER for _, p in powers):
+        return None
+    written = product([([COLUMN + i], [math.nan], p) for i, p in powers], setting.operators)
+    if not written or not written[0] or (columns[[i for i, p in powers if p % 1]] < 0).any():
+        return None
+    values = np.prod([columns[i] ** p for i, p in powers], axis=0)
+    left = units.target - sum(p * units.columns[i] for i, p in powers)
+    if not (np.isfinite(values).all() and np.isfinite(setting.target / values).all()):
+        return None
+    return written, values, np.where(np.abs(left) < 1e-9, 0.0, left)
+
+
+def _outstanding(setting: Setting) -> tuple[Part, Floats, None] | None:
+    """A product of whole powers of inputs that y is surely made of, beside what is no such product.
+
+    Powers are those of least squares of logarithms, where they lie near whole numbers and cannot be others.
+    """
+    y, columns = setting.target, setting.columns
+    inputs = [i for i in range(len(columns)) if (columns[i] != 0).all()]
+    used = y != 0
+    if not used.mean() > 0.9 or len(y) < _ROWS_FOR_POWERS or not inputs:
+        return None
+    table = np.column_stack([np.ones(used.sum()), *(np.log(np.abs(columns[i][used])) for i in inputs)])
+    log_size = np.log(np.abs(y[used]))
+    solved, _, rank, _ = np.linalg.lstsq(table, log_size, rcond=1e-10)
+    rest = log_size - table @ solved
+    if rank < table.shape[1] or not rest @ rest > 1e-16 * (log_size @ log_size):
+        return None
+    variance = float(rest @ rest) / len(rest)
+    errors = np.sqrt(variance * np.diag(np.linalg.inv(table.T @ table)))
+    powers = [
+        (i, float(round(p)))
+        for i, p, error in zip(inputs, solved[1:].tolist(), errors[1:].tolist(), strict=True)
+        if round(p) and abs(p) < 4.5 and error < _SURE and abs(p - round(p)) < 3 * error
+    ]
+    written = product([([COLUMN + i], [math.nan], p) for i, p in powers], setting.operators)
+    if not written or not written[0] or len(powers) == len(columns):
+        return None
+    values = np.prod([columns[i] ** p for i, p in powers], axis=0)
+    return (written, values, None) if np.isfinite(y / values).all() else None
 
 
 def centre(y: Floats) -> float:
