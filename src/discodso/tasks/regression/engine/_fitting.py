@@ -241,6 +241,24 @@ def _tangents(
     return True
 
 
+@compiled(inner=True, apart=True, **OPTIONS)
+def damped_step(matrix: Floats, pull: Floats, damping: float, step: Floats, system: Floats) -> bool:
+    """The step[k] of Levenberg-Marquardt from what tangents have in common, matrix[k, k], and their pull[k] on the
+    residual; False if there is none."""
+    for i in range(len(step)):
+        size = np.sqrt(matrix[i, i]) if matrix[i, i] > 1e-300 else 1.0
+        step[i] = pull[i] / size
+        for k in range(i):
+            other = np.sqrt(matrix[k, k]) if matrix[k, k] > 1e-300 else 1.0
+            system[i, k] = matrix[i, k] / (size * other)
+        system[i, i] = 1.0 + damping
+    if not _solve(system, step, len(step)):
+        return False
+    for i in range(len(step)):
+        step[i] /= np.sqrt(matrix[i, i]) if matrix[i, i] > 1e-300 else 1.0
+    return True
+
+
 @compiled(apart=True, **OPTIONS)
 def fit(
     codes: Ints,
@@ -287,20 +305,12 @@ def fit(
             before[i] = values[places[i]]
         better = False
         while calls < most_calls and damping < _LARGEST_DAMPING:
-            for i in range(constants):
-                size = np.sqrt(matrix[i, i]) if matrix[i, i] > 1e-300 else 1.0
-                step[i] = pull[i] / size
-                for k in range(i):
-                    other = np.sqrt(matrix[k, k]) if matrix[k, k] > 1e-300 else 1.0
-                    system[i, k] = matrix[i, k] / (size * other)
-                system[i, i] = 1.0 + damping
-            if not _solve(system, step, constants):
+            if not damped_step(matrix, pull, damping, step, system):
                 damping *= 10.0
                 continue
             moved = False
             for i in range(constants):
-                size = np.sqrt(matrix[i, i]) if matrix[i, i] > 1e-300 else 1.0
-                number = min(max(before[i] + step[i] / size, limits[0]), limits[1])
+                number = min(max(before[i] + step[i], limits[0]), limits[1])
                 if not abs(number) < 1e60:
                     number = before[i]
                 values[places[i]] = number

@@ -11,11 +11,10 @@ import numpy as np
 
 from discodso.base.arrays import Bools, Floats, Ints, Words
 from discodso.base.compiled import compiled
-from discodso.tasks.regression._refine_kernels import _solve
 from discodso.tasks.regression._vector_math import OPTIONS, fill, take
 from discodso.tasks.regression.engine import _variation as variation
 from discodso.tasks.regression.engine._evolution import Archive, a_parent, insert, place_for
-from discodso.tasks.regression.engine._fitting import Fitting, _backward, _structure, dot
+from discodso.tasks.regression.engine._fitting import Fitting, _backward, _structure, damped_step, dot
 from discodso.tasks.regression.engine._random import below, chosen, mixed, uniform
 from discodso.tasks.regression.engine._trees import (
     ADD,
@@ -162,20 +161,12 @@ def fit_form(
             before[i] = parameters[i]
         better = False
         while calls < most_calls and damping < _LARGEST_DAMPING:
-            for i in range(count):
-                size = np.sqrt(matrix[i, i]) if matrix[i, i] > 1e-300 else 1.0
-                step[i] = pull[i] / size
-                for k in range(i):
-                    other = np.sqrt(matrix[k, k]) if matrix[k, k] > 1e-300 else 1.0
-                    system[i, k] = matrix[i, k] / (size * other)
-                system[i, i] = 1.0 + damping
-            if not _solve(system, step, count):
+            if not damped_step(matrix, pull, damping, step, system):
                 damping *= 10.0
                 continue
             moved = False
             for i in range(count):
-                size = np.sqrt(matrix[i, i]) if matrix[i, i] > 1e-300 else 1.0
-                number = before[i] + step[i] / size
+                number = before[i] + step[i]
                 if free[i] and abs(number) < 1e60:
                     parameters[i] = number
                     moved = moved or number != before[i]
