@@ -33,7 +33,7 @@ def run(search, budget, step=2000):
     return search
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     "formula",
     [
@@ -53,7 +53,7 @@ def run(search, budget, step=2000):
     ],
 )
 def test_laws_of_a_few_terms_are_found_with_every_seed(formula, seed):
-    search, _, _ = search_for(formula, 300_000, seed)
+    search, _, _ = search_for(formula, 300_000, seed, rows=50)
     assert run(search, 300_000).found
 
 
