@@ -1,4 +1,4 @@
-"""Requirements: the default that is told violations beside a penalty of one's own and Optuna's TPE with constraints.
+"""Requirements: the default told violations, beside a penalty of one's own and Optuna's TPE with constraints.
 
 Two problems whose feasible designs are rare (fewer than one of 1,000 random ones). The mirror: as thin as can be,
 with an error of the reflectance of at most 0.25. The ladder filter: as little inductance as can be, in microhenry,
@@ -8,8 +8,8 @@ with an error of the response of at most 3 dB. The same search is told
     a penalty     -cost - weight * violation, by a weight that someone might choose: 10 or 1,000
     failures      NaN for all that is not feasible
 
-TPE has its `constraints_func`, and suggests tokens and values one by one, as in designs.py. A run without a feasible
-design counts as the worst cost there can be.
+TPE has its `constraints_func`, and suggests tokens and values one by one, as in designs.py. A run without a
+feasible design counts as the worst cost there can be.
 
     python benchmarks/requirements.py       makes what results/requirements.jsonl lacks, and its table
 """
@@ -133,8 +133,8 @@ def table(records: Sequence[Record]) -> str:
 
     return "\n".join(
         [
-            f"Least cost of a feasible design after {CALLS:,} calls: mean and its 95 % interval. Micrometres of the "
-            "mirror, microhenry of the ladder.",
+            f"Least cost of a feasible design after {CALLS:,} calls: mean and its 95 % interval. Micrometres of "
+            "the mirror, microhenry of the ladder.",
             "Made by `python benchmarks/requirements.py`.",
             "",
             *grid("told", METHODS, PROBLEMS, cost),

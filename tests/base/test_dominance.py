@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from deap import base, tools
 
-from discodso.base.dominance import by_dominance, crowding, gain, hypervolume, layers, undominated
+from discodso.base.dominance import by_dominance, crowding, front_rows, gain, hypervolume, layers, undominated
 
 # Few different values, so that points are equal in some or in all of their numbers.
 SETS = [
@@ -21,6 +21,8 @@ SETS = [
 def test_undominated_are_those_that_no_other_point_dominates(points):
     above = (points[:, None] >= points).all(axis=2) & (points[:, None] > points).any(axis=2)
     assert (undominated(points) == ~above.any(axis=0)).all()
+    kept = np.unique(points[undominated(points)], axis=0)[::-1]
+    assert (points[front_rows(points)] == kept).all()
 
 
 @pytest.mark.parametrize("points", SETS, ids=lambda points: str(points.shape))

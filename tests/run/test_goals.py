@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 
 import numpy as np
@@ -28,7 +29,7 @@ from discodso import (
     search,
 )
 from discodso.base.dominance import hypervolume, undominated
-from discodso.cli.reporting import as_data, show
+from discodso.cli.reporting import as_data, export, show
 from discodso.disco.disco import default_settings
 from discodso.disco.fronts import front_settings
 from discodso.report.comparison import compare
@@ -324,6 +325,13 @@ def test_reports_and_commands_show_the_front(tmp_path, capsys):
     assert own["runs"][0]["best"] == pytest.approx(result.hypervolume, rel=1e-4)
     show(tmp_path / "run")
     assert "on the front" in capsys.readouterr().out
+    export(tmp_path / "run")
+    table = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [(float(row["goal.sum"]), float(row["goal.parts"])) for row in table] == [
+        scored.goals for scored in result.front
+    ]
+    with pytest.raises(DeclarationError, match="known designs are for one objective"):
+        search(task, budget=10, known=[(result.front[0].design, 1.0)])
     other = read_run(tmp_path / "run")
     search(task, budget=60, seed=2, out=tmp_path / "other")
     with pytest.raises(DiscodsoError, match="give the task a reference"):

@@ -27,6 +27,15 @@ def undominated(points: Floats) -> Bools:
     return kept
 
 
+def front_rows(points: Floats) -> Ints:
+    """int[k], rows of points[n, m] that none dominates, the first of equal ones, by falling first number."""
+    rows = np.lexsort(-points.T[::-1])
+    rows = rows[undominated(points)[rows]]
+    changed = (points[rows[1:]] != points[rows[:-1]]).any(axis=1)
+    found: Ints = rows[np.concatenate((np.ones(min(1, len(rows)), np.bool_), changed))]
+    return found
+
+
 def layers(points: Floats) -> Ints:
     """int[n], the layer of points[n, m]: 0 for those that none dominates, 1 for those that only these do, ..."""
     found, left, layer = np.zeros(len(points), np.int64), np.arange(len(points)), 0

@@ -114,9 +114,11 @@ def export(
 ) -> None:
     """Write the designs of a run with their rewards as CSV, which `--known` of another run takes."""
     from discodso.base.files import write_atomically
+    from discodso.run.folder import read_top
     from discodso.run.known import csv_of, designs_of_run
 
-    text = csv_of(designs_of_run(folder))
+    objectives = (read_top(folder) or {}).get("objectives")
+    text = csv_of(designs_of_run(folder), objectives if isinstance(objectives, list) else ())
     if out is None:
         typer.echo(text, nl=False)
     else:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from discodso.base.dominance import undominated
+from discodso.base.dominance import front_rows
 from discodso.base.errors import DiscodsoError, InvalidDesignError
 from discodso.base.version import __version__
 from discodso.report import trees
@@ -30,6 +30,8 @@ from discodso.space.design import Design, format_token, nested, value_texts
 
 _DESIGNS = 100
 _FAILURES = 50
+_DRAWN = 12  # designs of a front with several objectives below its chart
+_PARTS = ("text", "math", "svg", "tokens", "values", "tree")  # of a design that are drawn
 _PICTURES = 20  # trees drawn for one table: all of a hundred would be megabytes
 _TEXT = 2000  # characters of one text
 
@@ -173,8 +175,7 @@ def _fronts(group: Group) -> list[dict[str, Any]]:
     feasible = [pair for pair in pairs if pair[0].feasible] or sorted(pairs, key=lambda pair: _place(pair[0]))
     if feasible and feasible[0][0].feasible:
         points = np.array([scored.goals for scored, _ in feasible]) * signs
-        rows = np.flatnonzero(undominated(points))
-        rows = rows[np.lexsort(-points[rows].T[::-1])]
+        rows = front_rows(points)
         if len(rows) > _DESIGNS:  # evenly
             rows = rows[np.linspace(0, len(rows) - 1, _DESIGNS).astype(np.int64)]
         feasible = [feasible[row] for row in rows.tolist()]
@@ -285,9 +286,11 @@ def _front(run: RunRecord, designs: Sequence[Mapping[str, Any]]) -> dict[str, An
 
 def _goals(names: Sequence[str], designs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """The first two of several objectives, and each design of the front."""
+    designs = [design for design in designs if "violation" not in design]
+    drawn = set(np.linspace(0, len(designs) - 1, min(len(designs), _DRAWN)).astype(np.int64).tolist())
     points = [
         {
-            **{key: design[key] for key in ("text", "math", "svg", "tokens", "values", "tree")},
+            **({key: design[key] for key in _PARTS} if place in drawn else {"text": design["text"]}),
             "x": design["goals"][0],
             "y": design["goals"][1],
             "chosen": False,
@@ -295,10 +298,11 @@ def _goals(names: Sequence[str], designs: Sequence[Mapping[str, Any]]) -> dict[s
                 f"{name} {goal:.5g}" for name, goal in zip(names, design["goals"], strict=True)
             ),
         }
-        for design in designs
-        if "violation" not in design
+        for place, design in enumerate(designs)
     ]
     note = "No design is better than one of these in all objectives."
+    if len(designs) > len(drawn):
+        note += f" {len(drawn)} of them are drawn here, each of them under Best designs."
     if len(names) > 2:
         note += f" The first two of {len(names)} objectives are shown."
     own = {"x": names[0], "y": names[1], "log": False, "title": "The front", "note": note, "goals": True}

@@ -182,7 +182,8 @@ def _outcome_of(scored: Scored) -> Outcome:
     """Of a design that a run has ranked."""
     broken = {_ONLY_ONE: scored.violation} if scored.violation else None
     weight = None if scored.weight == 1 else scored.weight
-    return scored.reward if broken is None and weight is None else Rated(scored.reward, broken, weight=weight)
+    plain = broken is None and weight is None and not scored.goals
+    return scored.reward if plain else Rated(scored.reward, broken, weight=weight, goals=scored.goals)
 
 
 def encoded(space: Space, known: Sequence[KnownDesign]) -> DesignBatch:
@@ -217,8 +218,11 @@ def csv_of_known(known: Sequence[KnownDesign], designs: Sequence[Design]) -> str
     return csv_of((design, outcome, None) for design, outcome in zip(designs, outcomes, strict=True))
 
 
-def csv_of(rows: Iterable[tuple[Design, Outcome, int | None]]) -> str:
-    """Designs, what came of each, and the number of its call, as a file that can be read again."""
+def csv_of(rows: Iterable[tuple[Design, Outcome, int | None]], objectives: Sequence[Any] = ()) -> str:
+    """Designs, what came of each, and the number of its call, as a file that can be read again.
+
+    Several objectives have a column each; no search takes them as known.
+    """
     rows = list(rows)
     rated = [outcome for _, outcome, _ in rows if isinstance(outcome, Rated)]
     names = list(dict.fromkeys(name for outcome in rated for name in outcome.broken or ()))
@@ -226,6 +230,7 @@ def csv_of(rows: Iterable[tuple[Design, Outcome, int | None]]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     weighed = any(outcome.weight is not None for outcome in rated)
     columns = [*(f"{_VIOLATION}{name}" for name in names), *(["weight"] if weighed else [])]
+    columns += [f"goal.{name}" for name in objectives]
     writer.writerow(["call", "reward", *columns, "error", "text", "design"])
     for design, outcome, call in rows:
         broken = outcome.broken or {} if isinstance(outcome, Rated) else {}
@@ -237,6 +242,8 @@ def csv_of(rows: Iterable[tuple[Design, Outcome, int | None]]) -> str:
         more = [_exact(broken[name]) if name in broken else "" for name in names]
         if weighed:
             more.append(_exact(outcome.weight or 1.0) if isinstance(outcome, Rated) else "")
+        goals = outcome.goals if isinstance(outcome, Rated) else ()
+        more += [_exact(goal) for goal in goals] if len(goals) == len(objectives) else [""] * len(objectives)
         error = outcome if isinstance(outcome, str) else ""
         words = str(design).strip("⟨⟩")
         writer.writerow(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from discodso.base.arrays import Floats, Ints
+from discodso.base.dominance import front_rows
 from discodso.disco.archive import Archive, Pool
 from discodso.disco.settings import ArchiveSettings
 from discodso.run.task import Refined
@@ -129,11 +130,8 @@ class FrontKeeper:
 
 def undominated(points: Sequence[FrontPoint]) -> list[FrontPoint]:
     """Those that no simpler one fits as well, by rising complexity."""
-    kept: list[FrontPoint] = []
-    for point in sorted(points, key=lambda p: (p.complexity, p.loss)):
-        if not kept or point.loss < kept[-1].loss:
-            kept.append(point)
-    return kept
+    worth = np.array([(-point.complexity, -point.loss) for point in points]).reshape(-1, 2)
+    return [points[row] for row in front_rows(worth).tolist()]
 
 
 def as_rows(front: Sequence[FrontPoint], chosen: Expression) -> list[dict[str, Any]]:
