@@ -126,6 +126,13 @@ def _searching(plan: Plan, rng: np.random.RandomState) -> Plan:
     return replace(plan, budget=left, seed=int(rng.randint(2**31 - 1)), time_limit=seconds)
 
 
+def _planned(plan: Plan) -> int:
+    """Calls by which a compiled search plans."""
+    return (
+        plan.budget if plan.time_limit is None else min(plan.budget, int(_CALLS_A_SECOND * plan.time_limit))
+    )
+
+
 def _some(rows: Rows) -> Rows:
     """The first rows, which are as good as any, as far as a choice needs them."""
     X, y, weights = (array[:_CHOICE_ROWS] for array in rows)
@@ -216,11 +223,8 @@ def _compiled(
         threads=options.jobs,
     )
     started: list[EquationMethod] = []
-    planned = (
-        plan.budget if plan.time_limit is None else min(plan.budget, int(_CALLS_A_SECOND * plan.time_limit))
-    )
     method = EquationSettings(
-        description, fit, planned, units, settings.initial_designs, started.append, options.jobs
+        description, fit, _planned(plan), units, settings.initial_designs, started.append, options.jobs
     )
 
     def kept(room: int) -> tuple[list[Expression], int]:
@@ -275,10 +279,7 @@ def _templated(
     fit = Fit.of(Program.of(space.library, wide.operators), X, y, weights, loss=options.loss)
     started: list[TemplateMethod] = []
     laws: dict[Expression, Parts] = {}
-    planned = (
-        plan.budget if plan.time_limit is None else min(plan.budget, int(_CALLS_A_SECOND * plan.time_limit))
-    )
-    method = TemplateSettings(template, description, fit, planned, started.append)
+    method = TemplateSettings(template, description, fit, _planned(plan), started.append)
 
     def kept(room: int) -> tuple[list[Expression], int]:
         found, used = started[0].laws(_some((X, y, weights)), room * 3 // 4)

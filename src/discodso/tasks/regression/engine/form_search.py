@@ -22,7 +22,7 @@ from discodso.tasks.regression.engine._variation import a_number
 from discodso.tasks.regression.engine.rating import GENERIC
 from discodso.tasks.regression.engine.search import MOVES, is_over
 from discodso.tasks.regression.engine.setting import LARGEST, Setting
-from discodso.tasks.regression.engine.views import MOST_PRICE, SLOTS
+from discodso.tasks.regression.engine.views import MOST_PRICE, SLOTS, empty_archive
 
 _POOL, _LISTED = 3000, 0.4  # short expressions of a part, and the share of the budget for them
 EXACT = 1e-20  # errors of rounding, where constants may make up for each other
@@ -72,14 +72,9 @@ class FormSearch:
         n = setting.columns.shape[1]
         rng = np.random.default_rng(seed)
         self.random = np.array([rng.integers(2**63)], np.uint64)
-        rows = rng.choice(n, trees.PROBES, replace=n < trees.PROBES)
-        probes = np.ascontiguousarray(setting.columns[:, rows])
-        if n < trees.PROBES:
-            probes = probes * np.exp(0.1 * rng.standard_normal(probes.shape))
+        probes = setting.probes(rng)
         self.parts = len(form.allowed)
-        binary = [code for code in setting.operators if trees.is_binary(code)]
-        self._binary = np.array(binary, np.int64)
-        self._unary = np.array([code for code in setting.operators if code not in binary], np.int64)
+        self._binary, self._unary = setting.binary, setting.unary
         self._pools = self._short_parts(probes)
         self._curves = [self._waves(part) for part in range(self.parts)]
         self.work = (
@@ -92,17 +87,7 @@ class FormSearch:
         spread = np.abs(setting.columns).max(axis=1)
         far = [float(s) for s in spread if s > 0 and not 0.1 < s < 100]
         self._scales = np.array([1.0, *(1 / s for s in far), *far])
-        places = MOST_PRICE * SLOTS
-        size = min(setting.longest * self.parts, LARGEST)
-        self.archive = (
-            np.zeros((places, size), np.int64),
-            np.zeros((places, size)),
-            np.zeros(places, np.int64),
-            np.full(places, np.inf),
-            np.zeros(places, np.uint64),
-            np.zeros((places, forms.MOST_PARAMETERS)),
-            np.zeros(MOST_PRICE, np.int64),
-        )
+        self.archive = empty_archive(min(setting.longest * self.parts, LARGEST), forms.MOST_PARAMETERS)
         self.seen = np.zeros(1 << 14, np.uint64)
         self.counts = np.zeros(4, np.int64)  # calls, repeats, invalid drafts, proposals
         self.solved_at: int | None = None

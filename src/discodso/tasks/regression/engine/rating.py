@@ -53,18 +53,12 @@ class Rating:
 
     def __init__(self, setting: Setting, seed: int) -> None:
         self.setting = setting
-        n = setting.columns.shape[1]
         rng = np.random.default_rng(seed)
         self.random = np.array([rng.integers(2**63)], np.uint64)
-        rows = rng.choice(n, trees.PROBES, replace=n < trees.PROBES)
-        probes = np.ascontiguousarray(setting.columns[:, rows])
-        if n < trees.PROBES:  # few rows: rows in between tell as well
-            probes = probes * np.exp(0.1 * rng.standard_normal(probes.shape))
+        probes = setting.probes(rng)
         self.probes = trees.room_for(probes, setting.longest)
         self.room = fitting.fitting_room(setting.columns, LARGEST)  # of what is tried, too, not only kept
-        binary = [code for code in setting.operators if trees.is_binary(code)]
-        self.binary = np.array(binary, np.int64)
-        self.unary = np.array([code for code in setting.operators if code not in binary], np.int64)
+        self.binary, self.unary = setting.binary, setting.unary
         self.counts = np.zeros(4, np.int64)  # calls, repeats, invalid drafts, proposals
         self.views = views_of(setting)
         self._start_pool(probes, len(setting.columns))

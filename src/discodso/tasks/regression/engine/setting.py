@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discodso.base.arrays import Bools, Floats
+from discodso.base.arrays import Bools, Floats, Ints
 from discodso.tasks.regression.engine import _fitting as fitting
 from discodso.tasks.regression.engine import _units
 from discodso.tasks.regression.engine._trees import (
@@ -20,7 +20,9 @@ from discodso.tasks.regression.engine._trees import (
     LITERAL,
     LOG_SIZE,
     NEG,
+    PROBES,
     SUB,
+    is_binary,
 )
 from discodso.tasks.regression.operators import OPERATORS
 
@@ -91,6 +93,25 @@ class Setting:
     longest: int
     budget: int
     units: Units | None = None
+
+    @property
+    def binary(self) -> Ints:
+        """Codes of the operators of two operands."""
+        return np.array([code for code in self.operators if is_binary(code)], np.int64)
+
+    @property
+    def unary(self) -> Ints:
+        """Codes of the others."""
+        return np.array([code for code in self.operators if not is_binary(code)], np.int64)
+
+    def probes(self, rng: np.random.Generator) -> Floats:
+        """Rows of the inputs by which functions are told apart, float[d, PROBES]."""
+        n = self.columns.shape[1]
+        rows = rng.choice(n, PROBES, replace=n < PROBES)
+        found = np.ascontiguousarray(self.columns[:, rows])
+        if n < PROBES:  # few rows: rows in between tell as well
+            found = found * np.exp(0.1 * rng.standard_normal(found.shape))
+        return found
 
 
 def make_setting(

@@ -14,6 +14,7 @@ import numpy as np
 from discodso.base.arrays import Floats
 from discodso.space.state import State
 from discodso.tasks.regression.engine import _trees as trees
+from discodso.tasks.regression.engine._evolution import Archive
 from discodso.tasks.regression.engine._trees import COLUMN, EXP, INV, LOG, MUL, SQRT
 from discodso.tasks.regression.engine.products import Part, product, rounded
 from discodso.tasks.regression.engine.setting import Setting, Units
@@ -103,16 +104,7 @@ class View:
         for _ in range(2):
             for q in self.fixed:
                 self.rest = self.rest - (q @ self.rest) * q
-        places = MOST_PRICE * SLOTS
-        self.archive = (
-            np.zeros((places, longest), np.int64),
-            np.zeros((places, longest)),
-            np.zeros(places, np.int64),
-            np.full(places, np.inf),
-            np.zeros(places, np.uint64),
-            np.zeros((places, trees.MOST_TERMS + 1)),
-            np.zeros(MOST_PRICE, np.int64),
-        )
+        self.archive = empty_archive(longest, trees.MOST_TERMS + 1)
         self.seen = np.zeros(1 << 14, np.uint64)
         self.calls = 0
         self.told: dict[int, float] = {}  # error of the best of each price when it was last rewritten for y
@@ -128,16 +120,7 @@ class View:
     def copy(self) -> View:
         """Another that goes its own way from here."""
         other = copy.copy(self)
-        codes, values, lengths, errors, marks, coefficients, counts = self.archive
-        other.archive = (
-            codes.copy(),
-            values.copy(),
-            lengths.copy(),
-            errors.copy(),
-            marks.copy(),
-            coefficients.copy(),
-            counts.copy(),
-        )
+        other.archive = copy.deepcopy(self.archive)
         other.seen, other.told, other.written = self.seen.copy(), dict(self.told), dict(self.written)
         return other
 
@@ -168,6 +151,20 @@ class View:
         self.next_late = int(state.data["late"])
         self.told = {int(price): float(error) for price, error in state.data["told"].items()}
         self.written = {int(price): float(error) for price, error in state.data["written"].items()}
+
+
+def empty_archive(longest: int, numbers: int) -> Archive:
+    """Codes, values, lengths, errors, marks and so many numbers for each slot; how many of a price are filled."""
+    places = MOST_PRICE * SLOTS
+    return (
+        np.zeros((places, longest), np.int64),
+        np.zeros((places, longest)),
+        np.zeros(places, np.int64),
+        np.full(places, np.inf),
+        np.zeros(places, np.uint64),
+        np.zeros((places, numbers)),
+        np.zeros(MOST_PRICE, np.int64),
+    )
 
 
 def views_of(setting: Setting) -> list[View]:
