@@ -99,7 +99,7 @@ def test_without_a_good_checkpoint_there_is_one_line(two_checkpoints):
     [
         ({"task": Task(decision_tree(), objective)}, "another space"),
         ({"task": TASK, "method": RandomSettings()}, "another method"),
-        ({"task": TASK, "method": DisCoSettings(batch_size=50)}, "weights of another network"),
+        ({"task": TASK, "method": DisCoSettings(batch_size=50)}, r"method\..* was .* and is .*--force"),
         ({"task": TASK, "budget": 10}, "200 calls already"),
         ({}, "began in Python"),
     ],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +14,8 @@ from discodso.base.arrays import Bools, Floats, Ints
 from discodso.base.checks import require
 from discodso.base.errors import EvaluationError
 from discodso.disco.method import Resumable
-from discodso.run.executors.dispatch import Dispatcher, Executor
+from discodso.run.executors.dispatch import Dispatcher, Executor, gaps, in_order
+from discodso.run.journal import Ledger
 from discodso.run.objective_calls import (
     NO_CALLS,
     NOTHING_KNOWN,
@@ -22,6 +24,7 @@ from discodso.run.objective_calls import (
     Measured,
     Outcome,
     Rated,
+    Rows,
     Seeds,
     answer_at_once,
     call_objective,
@@ -32,6 +35,8 @@ from discodso.space.design import DesignBatch
 from discodso.space.replay import replay
 
 __all__ = ["Evaluation", "Evaluator", "Measured", "child_seeds"]
+
+_GROUP = 0.005  # seconds of evaluations that are written down together
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,25 @@ class Evaluation:
         return ~self.failed if violation is None else ~self.failed & (violation <= 0)
 
 
+def joined(evaluations: Sequence[Evaluation], nothing: DesignBatch) -> Evaluation:
+    """Several, one after the other.
+
+    Args:
+        nothing: no designs.
+    """
+    parts = list(evaluations)
+    return Evaluation(
+        DesignBatch.concatenate((nothing, *(own.designs for own in parts))),
+        np.concatenate([np.empty(0), *(own.rewards for own in parts)]),
+        np.concatenate([np.empty(0, np.int64), *(own.calls for own in parts)]),
+        np.concatenate([np.empty(0, np.bool_), *(own.failed for own in parts)]),
+        tuple(failure for own in parts for failure in own.failures),
+        False,
+        Answer.joined([own.answer for own in parts]),
+        complete=True,
+    )
+
+
 def child_seeds(seed: np.random.SeedSequence, first: int, count: int) -> Seeds:
     """Seeds of the calls first, first + 1, ...: a function of the run's seed and the number of the call only.
 
@@ -97,6 +121,11 @@ class Evaluator:
             objectives that remember something, are evaluated in this process all the same.
         design_seconds: a design that takes longer is given up and has failed; None for no limit.
         retries: times that a design is evaluated again which lost its worker.
+
+    Attributes:
+        counts: of the calls so far.
+        dispatcher: shares designs among the workers of an executor; None where they are evaluated in this process.
+        ledger: where answers are written as they come, and where those of a run that goes on stand; None for none.
     """
 
     def __init__(
@@ -118,9 +147,10 @@ class Evaluator:
         self._raise = raising
         self._limit = design_seconds
         whole = task.batch_objective is not None and not task.rows_independent
-        self._dispatcher = None
+        self.dispatcher: Dispatcher | None = None
         if executor is not None and not whole and not isinstance(task.called, Resumable):
-            self._dispatcher = Dispatcher(task, executor, design_seconds, retries)
+            self.dispatcher = Dispatcher(task, executor, design_seconds, retries)
+        self.ledger: Ledger | None = None
 
     def take(self, designs: DesignBatch, rewards: Floats, calls: int, cost: float = 0.0) -> Evaluation:
         """Count what a method has evaluated itself: so many calls, of which these designs came."""
@@ -132,7 +162,7 @@ class Evaluator:
     def with_seed(self, seed: np.random.SeedSequence) -> Evaluator:
         """Another that counts for itself, with other seeds and the same workers."""
         other = copy.copy(self)
-        other._seed, other.counts = seed, NO_CALLS
+        other._seed, other.counts, other.ledger = seed, NO_CALLS, None
         return other
 
     @property
@@ -160,19 +190,9 @@ class Evaluator:
         end = len(designs) if room is None else min(len(designs), first + max(room, 0))
         left = designs if (first, end) == (0, len(designs)) else designs.select(slice(first, end))
         seeds = child_seeds(self._seed, self.calls + first, len(left)) if self.task.stochastic else None
-        unanswered = 0  # calls that were made, but Ctrl-C came before their answers
-        if not len(left):
-            answer, interrupted = NOTHING_KNOWN, False
-        elif self._dispatcher is not None:
-            answer, interrupted = self._dispatcher.evaluate(left, seeds, lambda: stop(-math.inf))
-        elif self.task.batch_objective is not None:
-            try:
-                answer, interrupted = answer_at_once(self.task, left, seeds, self._limit), False
-            except KeyboardInterrupt:
-                answer, interrupted, unanswered = NOTHING_KNOWN, True, len(left)
-        else:
-            answer, interrupted = self._one_by_one(left, seeds, stop)
-            unanswered = int(interrupted)
+        answer, interrupted, unanswered = NOTHING_KNOWN, False, 0
+        if len(left):
+            answer, interrupted, unanswered = self._answer(left, seeds, stop, self.calls + first)
         if self._raise and answer.reasons:
             row, reason = next(iter(answer.reasons.items()))
             what = reason if self.task.batch_objective is not None else f"the objective {reason}"
@@ -180,36 +200,132 @@ class Evaluator:
         answer = Answer.joined((known, answer))
         before, count = self.calls, len(answer.rewards)
         self.counts += answer.counts + Counts(unanswered)
-        failed = np.zeros(count, np.bool_)
+        whole = count == len(designs)
+        evaluation = self.evaluation(
+            designs if whole else designs.select(slice(0, count)), answer, before + 1
+        )
+        return replace(evaluation, interrupted=interrupted, complete=whole and not interrupted)
+
+    def evaluation(self, designs: DesignBatch, answer: Answer, first: int) -> Evaluation:
+        """What answers say of designs, the first of which has this number; nothing is counted."""
+        failed = np.zeros(len(designs), np.bool_)
         failed[list(answer.reasons)] = True
         return Evaluation(
-            designs if count == len(designs) else designs.select(slice(0, count)),
+            designs,
             np.where(failed, self.task.worst_reward, answer.rewards),
-            before + 1 + np.arange(count, dtype=np.int64),
+            first + np.arange(len(designs), dtype=np.int64),
             failed,
-            tuple(Failure(before + row + 1, designs[row], why) for row, why in answer.reasons.items()),
-            interrupted,
+            tuple(Failure(first + row, designs[row], why) for row, why in answer.reasons.items()),
+            False,
             answer,
-            complete=count == len(designs) and not interrupted,
+            complete=True,
         )
 
+    def told(self, designs: DesignBatch, answer: Answer, first: int) -> Evaluation:
+        """The same, counted: evaluated by whoever it was handed to."""
+        if self._raise and answer.reasons:
+            raise EvaluationError(f"the objective {next(iter(answer.reasons.values()))}, for {designs[0]}")
+        self.counts += answer.counts
+        return self.evaluation(designs, answer, first)
+
+    def seed_of(self, number: int) -> int | None:
+        """Of the call with this number, None if the objective takes none."""
+        return int(child_seeds(self._seed, number - 1, 1)[0]) if self.task.stochastic else None
+
+    def _answer(
+        self, designs: DesignBatch, seeds: Seeds | None, stop: Callable[[float], bool], before: int
+    ) -> tuple[Answer, bool, int]:
+        """What the journal knows of some designs, and what the objective says of the others; whether Ctrl-C came,
+        and how many calls were made then whose answers are lost.
+
+        Args:
+            before: number of the call before the first of them.
+        """
+        rows, ledger = Rows.of(designs, seeds, 0, len(designs)), self.ledger
+        found = {} if ledger is None else ledger.answers(rows, before)
+
+        def write(first: int, answer: Answer) -> None:
+            if ledger is not None:
+                end = first + len(answer.rewards)
+                own = designs.select(slice(first, end)) if ledger.tells(answer) else ()
+                ledger.add(Rows.of(rows, rows.seeds, first, end), answer, before + first, own)
+
+        if self.dispatcher is not None:
+            return *self.dispatcher.evaluate(designs, seeds, lambda: stop(-math.inf), found, write), 0
+        if self.task.batch_objective is not None:
+            return self._at_once(designs, seeds, found, write)
+        return self._one_by_one(designs, seeds, stop, found, write)
+
+    def _at_once(
+        self,
+        designs: DesignBatch,
+        seeds: Seeds | None,
+        found: dict[int, Answer],
+        write: Callable[[int, Answer], None],
+    ) -> tuple[Answer, bool, int]:
+        count, independent = len(designs), self.task.rows_independent
+        if not independent:  # all of a batch or nothing
+            found = {first: known for first, known in found.items() if len(known.rewards) == count}
+        for first, end in gaps(found, count):
+            own = designs if (first, end) == (0, count) else designs.select(slice(first, end))
+            began = time.perf_counter()
+            try:
+                answer = answer_at_once(
+                    self.task, own, None if seeds is None else seeds[first:end], self._limit
+                )
+            except KeyboardInterrupt:
+                return in_order(found, count), True, end - first
+            found[first] = answer = replace(answer, seconds=time.perf_counter() - began)
+            if independent or len(answer.rewards) == count:
+                write(first, answer)
+            if len(answer.rewards) < end - first:  # it was cut short
+                break
+        return in_order(found, count), False, 0
+
     def _one_by_one(
-        self, designs: DesignBatch, seeds: Seeds | None, stop: Callable[[float], bool]
-    ) -> tuple[Answer, bool]:
-        outcomes: list[Outcome] = []
+        self,
+        designs: DesignBatch,
+        seeds: Seeds | None,
+        stop: Callable[[float], bool],
+        found: dict[int, Answer],
+        write: Callable[[int, Answer], None],
+    ) -> tuple[Answer, bool, int]:
+        new: list[Outcome] = []
+        since, began = 0, time.perf_counter()
+
+        def close_group(row: int) -> None:
+            nonlocal new, since, began
+            own, new = new, []
+            if own:
+                found[since] = replace(Answer.of_outcomes(own), seconds=time.perf_counter() - began)
+                write(since, found[since])
+            since, began = row, time.perf_counter()
+
+        row, interrupted = 0, False
         try:
-            for row in range(len(designs)):
-                seed = None if seeds is None else int(seeds[row])
-                outcome = call_objective(self.task, designs[row], seed, self._limit)
-                outcomes.append(outcome)
-                reward = outcome if isinstance(outcome, float) else -math.inf
-                if isinstance(outcome, Rated) and outcome.feasible:
-                    reward = outcome.reward
-                if stop(reward) or (self._raise and isinstance(outcome, str)):
+            while row < len(designs):
+                if row in found:
+                    close_group(row)
+                    known = found[row]
+                    row = since = row + len(known.rewards)
+                    reward, failed = float(np.fmax.reduce(known.feasible, initial=-math.inf)), False
+                else:
+                    seed = None if seeds is None else int(seeds[row])
+                    outcome = call_objective(self.task, designs[row], seed, self._limit)
+                    new.append(outcome)
+                    row += 1
+                    failed = isinstance(outcome, str)
+                    reward = outcome if isinstance(outcome, float) else -math.inf
+                    if isinstance(outcome, Rated) and outcome.feasible:
+                        reward = outcome.reward
+                    if self.ledger is not None and time.perf_counter() - began >= _GROUP:
+                        close_group(row)
+                if stop(reward) or (self._raise and failed):
                     break
         except KeyboardInterrupt:
-            return Answer.of_outcomes(outcomes), True
-        return Answer.of_outcomes(outcomes), False
+            interrupted = True
+        close_group(row)
+        return in_order(found, len(designs)), interrupted, int(interrupted)
 
     def refine(self, evaluation: Evaluation, rows: Ints, each: int, room: int) -> Evaluation:
         """Let the task refine some designs, `each` calls for every one, in this order, as far as `room` goes."""

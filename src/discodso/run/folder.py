@@ -4,6 +4,7 @@
     environment.json   versions, command, commit, machine
     history.jsonl      one line for each batch
     known.csv          designs that were known before the run, if there are any, see `known`
+    journal.jsonl      what came of each objective call, see `journal`
     top.json           the best designs so far, counts, why the run ended; of trees how many children a token has
     checkpoint.safetensors, checkpoint.previous.safetensors
 
@@ -44,6 +45,7 @@ from discodso.base.locks import FolderLock, is_lock, is_locked
 from discodso.base.toml_text import to_toml
 from discodso.base.version import __version__
 from discodso.run.history import HistoryRow
+from discodso.run.journal import JOURNAL, Journal
 from discodso.run.result import Scored
 from discodso.space.design import Design
 
@@ -59,6 +61,7 @@ class RunFolder(Closing):
         self.path = path.absolute()  # an objective may change the current folder
         self.lock = FolderLock(self.path)
         self._history: int | None = None
+        self._journal: Journal | None = None
 
     @classmethod
     def create(
@@ -94,10 +97,19 @@ class RunFolder(Closing):
 
     def close(self) -> None:
         """Let go of the folder."""
+        if self._journal is not None:
+            self._journal.close()
         if self._history is not None:
             os.close(self._history)
         self._history = None
         self.lock.close()
+
+    @property
+    def journal(self) -> Journal:
+        """Of the run, opened when it is first used."""
+        if self._journal is None:
+            self._journal = Journal(self.path / JOURNAL)
+        return self._journal
 
     def take_history(self, rows: int) -> list[HistoryRow]:
         """The first `rows` rows; what a lost process wrote after them is cut off."""

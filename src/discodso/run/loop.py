@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -38,17 +39,20 @@ from discodso.run.folder import RunFolder
 from discodso.run.front import Front
 from discodso.run.goals import Grading, feasibility_words
 from discodso.run.history import HistoryRow, is_sampled, named_values, rounded_shares, token_use
+from discodso.run.identity import differences
+from discodso.run.interrupts import Interrupts
+from discodso.run.journal import RACE, SEARCH, Ledger
 from discodso.run.memory import Memory
 from discodso.run.objective_calls import NOTHING_KNOWN, Answer, Counts, commonest
 from discodso.run.plan import Plan
 from discodso.run.race import FAILURES_KEPT, Confirmer, Race
-from discodso.run.result import Failure, Ranking, Result, StopReason
+from discodso.run.result import Failure, Ranking, Result, Scored, StopReason
 from discodso.run.task import Task
 from discodso.space.design import DesignBatch
 from discodso.space.state import State, batch_arrays, batch_of
 
 _REDRAWS = 10  # times that a method is asked again for designs that were not evaluated yet
-_FRUITLESS = 100  # batches in a row without a new design after which a run ends
+FRUITLESS = 100  # batches in a row without a new design after which a run ends
 _TELLING = 10  # failures without a success that end a run, where the first batch is smaller
 _RARE = 0.05  # share of random designs that meet the conditions, below which a search is slow
 _SHOW_SECONDS = 2.0  # between two improvements that are shown in the folder before the next checkpoint
@@ -82,6 +86,7 @@ class Loop:
         executor: Executor | None = None,
         clock: Clock | None = None,
         reserve: Callable[[], float] = lambda: 0.0,
+        identity: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.task, self.plan, self.callbacks, self.space = task, plan, callbacks, task.space
         self.clock, self.reserve = clock or Clock(plan.time_limit), reserve
@@ -91,6 +96,8 @@ class Loop:
         self.confirmer = Confirmer(self.evaluator.with_seed(for_race), plan.confirm_calls or 0, plan.budget)
         self.method: Method = method.build(task.space, for_method)
         self.folder: RunFolder | None = None
+        self.identity = identity  # of the run, which one that goes on must share
+        self.interrupts = Interrupts()
         cautious = self.confirmer.kept_calls > 0
         self.front = Front(task.signs, task.reference) if len(task.objectives) else None
         own = Ranking(plan.top, task.noisy, cautious)
@@ -101,6 +108,8 @@ class Loop:
         self.grading: Grading | None = None  # of what the method is told, once a requirement was named
         self.history: list[HistoryRow] = []
         self.failures: list[Failure] = []
+        self._shown_best: Scored | None = None  # of the last batch
+        self._grown = False  # whether the front has since
         self._latest_best = 0  # call of the newest design that has ever been the best
         self._fruitless = 0  # batches in a row without a new design
         self._repeats: float | None = None  # share of the last batch
@@ -114,6 +123,14 @@ class Loop:
                 f"a run with {type(self.method).__name__} cannot be written to a folder: it has no state()"
             )
         self.folder = folder
+        if self._is_journalled:
+            self.evaluator.ledger = Ledger.of(folder.journal, SEARCH)
+            self.confirmer.evaluator.ledger = Ledger.of(folder.journal, RACE)
+
+    @property
+    def _is_journalled(self) -> bool:
+        """Whether answers can be replayed: not where an objective remembers them or a method makes them."""
+        return not isinstance(self.task.called, Resumable) and not isinstance(self.method, Searching)
 
     @property
     def counts(self) -> Counts:
@@ -122,7 +139,11 @@ class Loop:
 
     def spent(self, pending: Pending) -> int:
         """Objective calls of a run that goes on, with those whose answers are only kept."""
-        return self.evaluator.calls + len(pending.known.rewards) + self.confirmer.spent.calls
+        ledgers = self.evaluator.ledger, self.confirmer.evaluator.ledger
+        alone = self.task.rows_independent  # or a batch that is not complete is rated again as a whole
+        written = [ledger.last if ledger is not None and alone else 0 for ledger in ledgers]
+        searched = max(self.evaluator.calls + len(pending.known.rewards), written[0])
+        return searched + max(self.confirmer.spent.calls, written[1])
 
     def know(self, designs: DesignBatch, answer: Answer) -> None:
         """Learn from designs that were evaluated before the run; they cost no calls, and their call is 0."""
@@ -138,6 +159,7 @@ class Loop:
         calls, all_new = np.zeros(len(designs), np.int64), np.ones(len(designs), np.bool_)
         evaluation = Evaluation(designs, rewards, calls, failed, (), False, answer, True)
         self.ranking.add(designs, evaluation.usable, calls, answer.weights, answer.violation)
+        self._shown_best = self.ranking.best
         self.method.tell(*self._told(designs, all_new, evaluation))
 
     # --------------------------------------------------------------------------------------------- the loop
@@ -150,16 +172,20 @@ class Loop:
         if not resumed:
             self._warn_if_few_are_accepted()
             self._save(pending)
-        between = (resumed or self.ranking.candidates) and not len(pending.known.rewards)
-        over = self._limit_reached() if between else None
-        stop, detail = (over, self._detail()) if over else self._until_stopped(pending)
-        if self.confirmer.kept_calls and stop not in _UNCONFIRMED:
-            stop, detail = self._confirm() or (stop, detail)
+        over = self._over(pending) if resumed or self.ranking.candidates else None
+        with self.interrupts:
+            stop, detail = (over, self._detail()) if over else self._until_stopped(pending)
+            if self.confirmer.kept_calls and stop not in _UNCONFIRMED:
+                stop, detail = self._confirm() or (stop, detail)
         result = self.result(stop, detail)
         if self.folder is not None:
             self._write_top(self.folder, result.to_dict(history=False))
         self.callbacks("end", result)
         return result
+
+    def _over(self, pending: Pending) -> StopReason | None:
+        """Why a run that goes on is at its end already; None in the midst of a batch."""
+        return None if len(pending.known.rewards) else self._limit_reached()
 
     def _warn_if_few_are_accepted(self) -> None:
         """Say so where conditions make a search slow: most of what is drawn is thrown away."""
@@ -175,7 +201,7 @@ class Loop:
                 return self._search(self.method)
             while True:
                 asked = self._ask() if pending.current is None else pending.current
-                if asked is None or self._fruitless >= _FRUITLESS:
+                if asked is None or self._fruitless >= FRUITLESS:
                     self._save(Pending(asked))
                     return StopReason.EXHAUSTED, self._exhaustion()
                 fresh = np.ones(len(asked), np.bool_) if self.memory is None else self.memory.is_new(asked)
@@ -184,7 +210,7 @@ class Loop:
                 except ExecutorError as error:
                     self._save(Pending(asked, pending.known))
                     return StopReason.EXECUTOR, str(error)
-                stop = self._learn(asked, fresh, evaluation)
+                stop = self._learn(asked, fresh, evaluation) or self._interrupted()
                 due = time.monotonic() - self._saved >= self.plan.checkpoint_seconds
                 if evaluation.complete and (stop is not None or due):
                     self._save(Pending())
@@ -209,6 +235,7 @@ class Loop:
                 searched.designs, searched.rewards, searched.calls, searched.cost
             )
             stop = self._learn(searched.designs, np.ones(len(searched.designs), np.bool_), evaluation)
+            stop = stop or self._interrupted()
             if stop is None and (searched.solved or searched.exhausted):
                 self._save(Pending())
                 return StopReason.SOLVED if searched.solved else StopReason.EXHAUSTED, searched.exhausted
@@ -217,11 +244,14 @@ class Loop:
             if stop is not None:
                 return stop, self._detail()
 
+    def _interrupted(self) -> StopReason | None:
+        return StopReason.INTERRUPTED if self.interrupts.came else None
+
     # ------------------------------------------------------------------------------------------------- ask
 
-    def _ask(self) -> DesignBatch | None:
+    def _ask(self, count: int | None = None) -> DesignBatch | None:
         """The next batch; None if no design is left. A method that can is asked again for those known already."""
-        asked = self.method.ask()
+        asked = self.method.ask() if count is None else self.method.ask(count)
         if self.memory is None:
             return asked
         redraws = getattr(self.method, "redraws", False)
@@ -250,7 +280,7 @@ class Loop:
         if left is not None and not len(left):
             count = len(self.memory or ())
             return f"all {count} designs of the space are evaluated, so the best is the optimum"
-        return f"the last {_FRUITLESS} batches were repeats of designs that were evaluated before"
+        return f"the last {FRUITLESS} batches were repeats of designs that were evaluated before"
 
     # -------------------------------------------------------------------------------------------- evaluate
 
@@ -260,14 +290,16 @@ class Loop:
         If not all of that can be done, the batch is saved before it changes anything, to be finished later.
         """
         before, method = self.evaluator.counts, self.method
-        room = self._room(_feasible(known), self.evaluator.calls + len(known.rewards))
-        evaluation = self.evaluator.evaluate(asked.select(fresh), self._stop_inside_batch, known, room)
+        room = self._room(known.feasible, self.evaluator.calls + len(known.rewards))
+        with self.interrupts.at_once():
+            evaluation = self.evaluator.evaluate(asked.select(fresh), self._stop_inside_batch, known, room)
         pending, usable = Pending(asked, evaluation.answer), evaluation.usable
         if evaluation.complete and isinstance(method, Refining) and self.task.refine is not None:
             rows = method.to_refine(evaluation.designs, usable)
             if len(rows):
                 room = self._room(usable, self.evaluator.calls)
-                evaluation = self.evaluator.refine(evaluation, rows, method.refine_calls, room)
+                with self.interrupts.at_once():
+                    evaluation = self.evaluator.refine(evaluation, rows, method.refine_calls, room)
         if not evaluation.complete:
             self._save(pending, before)
         return self.confirmer.numbered(evaluation)
@@ -326,10 +358,17 @@ class Loop:
 
     def _learn(self, asked: DesignBatch, fresh: Bools, evaluation: Evaluation) -> StopReason | None:
         """Rank a batch, tell the method and record it; gives why to stop."""
-        before = self.ranking.best
-        answer, grown = evaluation.answer, False
+        self._rank(evaluation)
+        self._fruitless = 0 if len(evaluation.rewards) else self._fruitless + 1
+        stop = StopReason.INTERRUPTED if evaluation.interrupted else self._failed() or self._limit_reached()
+        self._teach(asked, fresh, evaluation)
+        return stop
+
+    def _rank(self, evaluation: Evaluation) -> None:
+        """Let designs into the ranking, or among the failures."""
+        answer = evaluation.answer
         if isinstance(self.ranking, Front):
-            grown = self.ranking.take(evaluation)
+            self._grown = self.ranking.take(evaluation) or self._grown
             self._latest_best = self.ranking.newest
         else:
             self.ranking.add(
@@ -338,20 +377,22 @@ class Loop:
         if self.ranking.candidates:
             self._latest_best = max(self._latest_best, self.ranking.candidates[0].call)
         self._add_failures(evaluation.failures)
-        self._fruitless = 0 if len(evaluation.rewards) else self._fruitless + 1
-        stop = StopReason.INTERRUPTED if evaluation.interrupted else self._failed() or self._limit_reached()
-        metrics = None
+
+    def _teach(self, asked: DesignBatch, fresh: Bools, evaluation: Evaluation) -> None:
+        """Tell the method, and record the batch."""
+        metrics, before = None, self._shown_best
         try:
             told, rewards, weights = self._told(asked, fresh, evaluation)
             rates = isinstance(self.method, Searching)  # itself, and knows them
-            if len(told) and not rates and stop is not StopReason.INTERRUPTED:
+            if len(told) and not rates and not evaluation.interrupted:
                 metrics = self.method.tell(told, rewards, weights)
                 if metrics is not None and metrics.cost:
                     self.evaluator.counts += Counts(0, metrics.cost)
         finally:
             row = self._row(evaluation, metrics)
             self._write(row)
-            best = self.ranking.best
+            grown, self._grown = self._grown, False
+            best = self._shown_best = self.ranking.best
             if grown and self.front is not None:
                 best = next((own for own in self.front if own.call == self.front.newest), None)
             if best is not None and (grown or before is None or best.reward > before.reward):
@@ -359,7 +400,6 @@ class Loop:
                     self._show(self.folder)  # for whoever is watching the folder
                 self.callbacks("improvement", best, row)
             self.callbacks("batch", row, self.ranking)
-        return stop
 
     def _told(
         self, asked: DesignBatch, fresh: Bools, evaluation: Evaluation
@@ -419,9 +459,10 @@ class Loop:
             for row in race.rows:  # of a run that goes on
                 self._write(row)
             while confirmer.race and (designs := confirmer.race.batch(self.space)) is not None:
-                evaluation, unfinished = confirmer.round(
-                    designs, self.clock, self._out_of_time, self.task.called
-                )
+                with self.interrupts.at_once():
+                    evaluation, unfinished = confirmer.round(
+                        designs, self.clock, self._out_of_time, self.task.called
+                    )
                 self.ranking.raced = confirmer.race.ranked
                 row = self._row(evaluation, None)
                 confirmer.add(row)
@@ -554,6 +595,7 @@ class Loop:
             **({} if self.grading is None else {"grading": self.grading.to_dict()}),
             "seconds": self.clock.seconds,
             **self._marks(),
+            "identity": dict(self.identity),
             **self.ranking.state(),
             "raced": asdict(self.confirmer.evaluator.counts),
             "failures": [failure.to_dict() for failure in self.failures],
@@ -568,13 +610,24 @@ class Loop:
             parts["objective"] = self.task.called.state()
         return State.of_parts(parts)
 
+    def _restore_more(self, state: State) -> None:
+        """What a loop of another kind has beside that."""
+
     def _marks(self) -> dict[str, Any]:
         """What a checkpoint must have been made with."""
         method = type(self.method).__name__
         return {"space": self.space.mark, "method": method, "seed": int(self.plan.seed)}
 
-    def restore(self, state: State) -> Pending:
-        """Go back to a checkpoint; gives what to do next."""
+    def _forget_journal(self) -> None:
+        """What the journal holds is of another search than the one that goes on."""
+        assert self.folder is not None
+        self.folder.journal.forget()
+        for evaluator in (self.evaluator, self.confirmer.evaluator):
+            if evaluator.ledger is not None:
+                evaluator.ledger.known.clear()
+
+    def restore(self, state: State, force: bool = False) -> Pending:
+        """Go back to a checkpoint; gives what to do next. `force` takes that of a run with other settings."""
         assert self.folder is not None
         assert isinstance(self.method, Resumable)
         where = f"the checkpoint in {self.folder.path} does not fit"
@@ -584,6 +637,12 @@ class Loop:
             for key, own in self._marks().items():
                 if data[key] != own:
                     raise CheckpointError(f"{where}: it was made with another {key}; use that of the run")
+            changes = differences(data.get("identity"), self.identity)
+            if changes and not force:
+                said = "; ".join(changes)
+                raise CheckpointError(
+                    f"{where}: {said}; change that back, or go on all the same with --force"
+                )
             self.method.restore(state.part("method"))
             if isinstance(self.task.called, Resumable):
                 self.task.called.restore(state.part("objective"))
@@ -596,6 +655,8 @@ class Loop:
             self.confirmer.evaluator.counts = Counts.from_dict(data["raced"])
             self.failures = [Failure.from_dict(failure) for failure in data["failures"]]
             self.ranking.restore(data)
+            self._shown_best = self.ranking.best
+            self._restore_more(state)
             current = batch_of(self.space, run.part("current").arrays) if "current" in data else None
             known, seconds = Answer.from_state(run.part("known")), float(data["seconds"])
             race = Race.from_state(state.part("race")) if "race" in state.data else None
@@ -609,13 +670,9 @@ class Loop:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(f"{where} this run: {error}") from None
         self.history = self.folder.take_history(rows)
+        if changes:
+            self._forget_journal()
         return Pending(current, known)
-
-
-def _feasible(answer: Answer) -> Floats:
-    """Rewards, -inf for designs that break a requirement."""
-    violation = answer.violation
-    return answer.rewards if violation is None else np.where(violation > 0, -np.inf, answer.rewards)
 
 
 def _where(rows: Bools, value: float, rewards: Floats) -> Floats:

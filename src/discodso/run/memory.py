@@ -25,6 +25,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._rewards: dict[bytes, float] = {}
+        self._reserved = set[bytes]()  # asked for, and not known yet
         self._all: DesignBatch | None = None  # of the space, once they were needed
         self._too_many = False
 
@@ -36,8 +37,16 @@ class Memory:
         marks = _marks(designs)
         first = {mark: row for row, mark in reversed(list(enumerate(marks)))}
         return np.array(
-            [mark not in self._rewards and first[mark] == row for row, mark in enumerate(marks)], np.bool_
+            [
+                mark not in self._rewards and mark not in self._reserved and first[mark] == row
+                for row, mark in enumerate(marks)
+            ],
+            np.bool_,
         )
+
+    def reserve(self, designs: DesignBatch) -> None:
+        """These are under way, and so not new any more."""
+        self._reserved.update(_marks(designs))
 
     def holds(self, designs: DesignBatch) -> Bools:
         """bool[B], which designs are known."""
@@ -49,7 +58,9 @@ class Memory:
 
     def add(self, designs: DesignBatch, rewards: Floats) -> None:
         """Remember rewards."""
-        self._rewards.update(zip(_marks(designs), rewards.tolist(), strict=True))
+        marks = _marks(designs)
+        self._rewards.update(zip(marks, rewards.tolist(), strict=True))
+        self._reserved.difference_update(marks)
 
     def unseen(self, space: Space, most: int) -> DesignBatch | None:
         """Some designs that were never evaluated, none if there are no more; None if those of the space cannot be

@@ -6,6 +6,7 @@ import math
 import queue
 import re
 import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -180,6 +181,7 @@ class Answer:
         requirements: their k names.
         goals: float[n, m], values of several objectives as they came, NaN where there are none; None for one. The
             reward is then the first of them, turned so that more is better.
+        seconds: that the calls took, where they were made, in all.
     """
 
     rewards: Floats
@@ -190,6 +192,7 @@ class Answer:
     violations: Floats | None = None
     requirements: tuple[str, ...] = ()
     goals: Floats | None = None
+    seconds: float = 0.0
 
     @classmethod
     def joined(cls, answers: Sequence[Answer]) -> Answer:
@@ -199,8 +202,10 @@ class Answer:
             reasons |= {offset + row: reason for row, reason in answer.reasons.items()}
             offset += len(answer.rewards)
         rewards = np.concatenate([np.empty(0), *(answer.rewards for answer in answers)])
-        known: list[Any] = [answer.weights for answer in answers if len(answer.rewards)]
-        weights = None if any(own is None for own in known) else np.concatenate([np.empty(0), *known])
+        weights: Floats | None = None
+        if any(answer.weights is not None for answer in answers):
+            own = [np.ones(len(a.rewards)) if a.weights is None else a.weights for a in answers]
+            weights = np.concatenate(own)
         names = tuple(dict.fromkeys(name for answer in answers for name in answer.requirements))
         parts = [answer.violations_of(names) for answer in answers]
         violations = None if not names else np.concatenate(parts)
@@ -211,6 +216,7 @@ class Answer:
             reasons,
             sum(answer.cost for answer in answers),
             weights=weights,
+            seconds=sum(answer.seconds for answer in answers),
             violations=violations,
             requirements=names,
             goals=goals,
@@ -260,6 +266,19 @@ class Answer:
     def failed(cls, count: int, reason: str, broken: bool = False) -> Answer:
         """All designs failed for one reason."""
         return cls(np.full(count, math.nan), dict.fromkeys(range(count), reason), 0.0, broken)
+
+    @property
+    def feasible(self) -> Floats:
+        """float[n], the rewards; -inf of designs that break a requirement."""
+        broken = self.violation
+        return self.rewards if broken is None else np.where(broken > 0, -np.inf, self.rewards)
+
+    def part(self, first: int, end: int) -> Answer:
+        """Of some of the designs; the cost stays with the whole."""
+        reasons = {row - first: reason for row, reason in self.reasons.items() if first <= row < end}
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        own = {name: None if array is None else array[first:end] for name, array in arrays.items()}
+        return replace(self, reasons=reasons, cost=0.0, broken=False, seconds=0.0, **own)
 
     @property
     def counts(self) -> Counts:
@@ -318,12 +337,14 @@ def answer_rows(task: Task, rows: Rows, limit: float | None) -> Answer:
     Args:
         limit: seconds for each design; what takes longer is given up and has failed.
     """
-    designs = rows.designs(task)
+    designs, began = rows.designs(task), time.perf_counter()
     if task.batch_objective is not None:
-        return answer_at_once(task, designs, rows.seeds, limit)
-    seeds = [None] * len(rows) if rows.seeds is None else rows.seeds.tolist()
-    pairs = zip(designs, seeds, strict=True)
-    return Answer.of_outcomes([call_objective(task, design, seed, limit) for design, seed in pairs])
+        answer = answer_at_once(task, designs, rows.seeds, limit)
+    else:
+        seeds = [None] * len(rows) if rows.seeds is None else rows.seeds.tolist()
+        pairs = zip(designs, seeds, strict=True)
+        answer = Answer.of_outcomes([call_objective(task, design, seed, limit) for design, seed in pairs])
+    return replace(answer, seconds=time.perf_counter() - began)
 
 
 def call_objective(task: Task, design: Design, seed: int | None, limit: float | None) -> Outcome:

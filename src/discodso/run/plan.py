@@ -38,6 +38,11 @@ class Plan:
     )
     checkpoint_seconds: float = option(60.0, "Seconds between checkpoints in the folder.", least=0)
     design_seconds: float | None = option(None, "A design that takes longer has failed.", above=0, command="")
+    asynchronous: bool = option(
+        False,
+        "Give every worker that is free the next design at once, where batches would wait for the slowest. The "
+        "order of answers then decides the run, and stands in its journal.",
+    )
     confirm_calls: int | None = option(
         None,
         "Where rewards are noisy, calls of the budget that are kept for the end: the best designs race on fresh "

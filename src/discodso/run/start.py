@@ -18,11 +18,13 @@ from discodso.disco.disco import DisCoSettings
 from discodso.disco.method import MethodSettings
 from discodso.disco.presets import PRESETS, Preset
 from discodso.run import checkpoint
+from discodso.run.asynchronous import AsynchronousLoop
 from discodso.run.callbacks import Callbacks
 from discodso.run.clock import Clock
 from discodso.run.executors.dispatch import Executor
 from discodso.run.executors.registry import make_executor
 from discodso.run.folder import SETTINGS, RunFolder, require_run_folder, require_unused
+from discodso.run.identity import identity
 from discodso.run.kinds import Outcome, Prepared
 from discodso.run.known import (
     KNOWN,
@@ -102,6 +104,7 @@ def resume(
     method: MethodSettings | None = None,
     executor: Executor | None = None,
     callback: Any = None,
+    force: bool = False,
     **limits: Any,
 ) -> Any:
     """Go on with the run in a folder, exactly as if it had never stopped.
@@ -113,6 +116,7 @@ def resume(
         method: for runs that began with a method of one's own, its settings.
         executor: evaluates designs elsewhere; that of the settings by default.
         callback: watches the run; see `search`.
+        force: go on although settings, task or source of the objective are others than those that it began with.
         {options}
 
     Returns:
@@ -126,7 +130,7 @@ def resume(
         settings = replace(settings, task=PythonOptions(task.name))
     if method is not None:
         settings = replace(settings, method=method)
-    outcome = start(settings, out=folder, resume=True, callback=callback, executor=executor)
+    outcome = start(settings, out=folder, resume=True, callback=callback, executor=executor, force=force)
     return outcome.result if outcome.found is None else outcome.found
 
 
@@ -147,6 +151,7 @@ def start(
     executor: Executor | None = None,
     introduce: Callable[[Sequence[Any]], None] | None = None,
     clock: Clock | None = None,
+    force: bool = False,
 ) -> Outcome:
     """Do what settings say: start a run, or go on with the one in `out`.
 
@@ -159,6 +164,7 @@ def start(
         executor: in place of that of the settings.
         introduce: is told what the kind of task has to show before the search begins.
         clock: of the run, if it has begun already.
+        force: see `resume`.
     """
     with endings_interrupt():
         return _start(settings, out, resume, callback, executor, introduce, clock)
@@ -208,24 +214,28 @@ def _start(
         if executor is None:
             made = make_executor(**asdict(settings.executor))
             executor = None if made is None else stack.enter_context(closing(made))
+        if plan.asynchronous and executor is None:
+            raise SettingsError("asynchronous=True needs workers; give an executor, such as Processes(8)")
         if introduce is not None:
             introduce(prepared.introduction())
         if prepared.standing is not None:
             callbacks("standing", prepared.standing)
-        loop = Loop(task, method, plan, callbacks, executor, clock, prepared.reserve)
         record = settings.record()
         record["run"]["confirm_calls"] = plan.confirm_calls  # as it was chosen, and so is the method
         record["method"] = settings.method_table(method)
         files = {}
         if settings.known:
             record["run"]["known"], files[KNOWN] = KNOWN, csv_of_known(settings.known, known)
+        which = identity(task, record)
+        kind_of_loop = AsynchronousLoop if plan.asynchronous else Loop
+        loop = kind_of_loop(task, method, plan, callbacks, executor, clock, prepared.reserve, which)
         path: Path | None = None
         if out is not None:
             folder = RunFolder.reopen(out) if resume else RunFolder.create(out, record, files)
             path = stack.enter_context(folder).path
             loop.write_to(folder)
             if resume:
-                pending, resumed, note = _restored(loop, folder, pending)
+                pending, resumed, note = _restored(loop, folder, pending, force)
                 folder.write_settings(record)
         if settings.known and not resumed:
             loop.know(known, answer_of_known(settings.known))
@@ -233,7 +243,7 @@ def _start(
         return Outcome(result, task.space, prepared.finish(result, path), note)
 
 
-def _restored(loop: Loop, folder: RunFolder, pending: Pending) -> tuple[Pending, bool, str]:
+def _restored(loop: Loop, folder: RunFolder, pending: Pending, force: bool) -> tuple[Pending, bool, str]:
     """What a run that goes on has to do next, whether it has a checkpoint, and a sentence about a damaged one.
 
     A run that was killed before its first checkpoint begins as it would have, with `pending`.
@@ -241,7 +251,7 @@ def _restored(loop: Loop, folder: RunFolder, pending: Pending) -> tuple[Pending,
     resumed, note = checkpoint.is_there(folder.path), ""
     if resumed:
         state, note = checkpoint.load(folder.path)
-        pending = loop.restore(state)
+        pending = loop.restore(state, force)
     else:
         folder.take_history(0)
     if loop.plan.budget < (spent := loop.spent(pending)):

@@ -137,6 +137,22 @@ class Chunks(Generic[_Load, _Answer]):
         self._submissions = 0
         self._arrived: queue.SimpleQueue[int] = queue.SimpleQueue()
 
+    @property
+    def busy(self) -> int:
+        """How many are under way, or wait to be sent."""
+        return len(self._busy) + len(self._waiting)
+
+    def add(self, first: int, load: _Load) -> None:
+        """One more."""
+        self._waiting.append(Chunk(first, load))
+        self._feed()
+
+    def next(self) -> Iterator[tuple[Chunk[_Load], _Answer | GivenUp]]:
+        """The answers that are there now, after a moment of waiting if there are none."""
+        self._feed()
+        if self._busy:
+            yield from self._next()
+
     def _feed(self) -> None:
         """Send what may be under way."""
         while self._waiting and (self._window is None or len(self._busy) < self._window):

@@ -10,12 +10,13 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from discodso.base.errors import ExecutorError
-from discodso.run.executors.chunks import Chunks, Executor, GivenUp, Retries
+from discodso.run.executors.chunks import Chunk, Chunks, Executor, GivenUp, Retries
 from discodso.run.objective_calls import Answer, Rows, Seeds, answer_rows, describe
 from discodso.run.task import Task
 from discodso.space.design import DesignBatch
@@ -49,31 +50,54 @@ class Dispatcher:
         self._is_shared = False
 
     def evaluate(
-        self, designs: DesignBatch, seeds: Seeds | None, out_of_time: Callable[[], bool]
+        self,
+        designs: DesignBatch,
+        seeds: Seeds | None,
+        out_of_time: Callable[[], bool],
+        known: Mapping[int, Answer] = MappingProxyType({}),
+        write: Callable[[int, Answer], None] = lambda first, answer: None,
     ) -> tuple[Answer, bool]:
         """Answers of the designs, in order, and whether Ctrl-C came before the last.
 
         Without time no more chunks are sent, and those under way are awaited; the answer then is of fewer designs.
+
+        Args:
+            known: answers that need not be asked for, by the position of the first design of each.
+            write: is told every new answer in the same way, as soon as it comes.
         """
-        workers = max(1, int(getattr(self._executor, "workers", None) or os.cpu_count() or 1))
+        workers = self.workers
         size = math.ceil(len(designs) / (workers * _CHUNKS_PER_WORKER))
         loads = (
-            (start, Rows.of(designs, seeds, start, start + size)) for start in range(0, len(designs), size)
+            (start, Rows.of(designs, seeds, start, min(start + size, end)))
+            for first, end in gaps(known, len(designs))
+            for start in range(first, end, size)
         )
         chunks: Chunks[Rows, Answer] = Chunks(
             self._executor, self._submit, loads, self._retries, window=2 * workers, on_loss=self._lose
         )
-        answers: dict[int, Answer] = {}  # by position of the first design
+        answers = dict(known)  # by position of the first design
         interrupted = False
         try:
             for chunk, found in chunks.answers(out_of_time):
-                answers[chunk.first] = (
-                    self._failed(chunk.load, found) if isinstance(found, GivenUp) else found
-                )
+                answers[chunk.first] = answer = self.answer(chunk, found)
+                write(chunk.first, answer)
         except KeyboardInterrupt:
             chunks.abandon()
             interrupted = True
-        return _in_order(answers, len(designs)), interrupted
+        return in_order(answers, len(designs)), interrupted
+
+    @property
+    def workers(self) -> int:
+        """How many there are now."""
+        return max(1, int(getattr(self._executor, "workers", None) or os.cpu_count() or 1))
+
+    def flight(self) -> Chunks[Rows, Answer]:
+        """Chunks to which designs are added while others are under way; `first` is then a number of any kind."""
+        return Chunks(self._executor, self._submit, (), _RETRIES, on_loss=self._lose)
+
+    def answer(self, chunk: Chunk[Rows], found: Answer | GivenUp) -> Answer:
+        """What came of a chunk, also where it was given up."""
+        return self._failed(chunk.load, found) if isinstance(found, GivenUp) else found
 
     def _lose(self, error: BaseException) -> None:
         _require_module(error)
@@ -151,7 +175,17 @@ def _require_module(error: BaseException) -> None:
         )
 
 
-def _in_order(found: dict[int, Answer], count: int) -> Answer:
+def gaps(found: Mapping[int, Answer], count: int) -> list[tuple[int, int]]:
+    """Of so many designs the positions, from the first to behind the last, of those that have no answer."""
+    left, at = list[tuple[int, int]](), 0
+    for first in sorted(found):
+        if first > at:
+            left.append((at, first))
+        at = first + len(found[first].rewards)
+    return left if at >= count else [*left, (at, count)]
+
+
+def in_order(found: Mapping[int, Answer], count: int) -> Answer:
     """All answers from the first design to the first gap, of so many designs."""
     answers: list[Answer] = []
     position = 0
