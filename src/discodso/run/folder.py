@@ -108,7 +108,7 @@ class RunFolder(Closing):
     def journal(self) -> Journal:
         """Of the run, opened when it is first used."""
         if self._journal is None:
-            self._journal = Journal(self.path / JOURNAL)
+            self._journal = Journal(self.path / JOURNAL, self.lock.check)
         return self._journal
 
     def take_history(self, rows: int) -> list[HistoryRow]:

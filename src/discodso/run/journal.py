@@ -19,7 +19,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from discodso.base.arrays import Floats
-from discodso.base.files import Closing, file_errors
+from discodso.base.files import Closing, file_errors, open_plain, read_plain
 from discodso.run.objective_calls import Answer, Rows
 from discodso.space.design import Design
 
@@ -43,15 +43,20 @@ _HEAD = len('{"crc":"00000000",')
 class Journal(Closing):
     """An open journal, and what it held when it was opened.
 
+    Args:
+        path: of its file.
+        check: raises if the folder is not the one any more that it was; asked before every line.
+
     Attributes:
         path: of its file.
         entries: of the lines before, in order.
         damaged: how many lines could not be read.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        content = path.read_bytes() if path.exists() else b""
+    def __init__(self, path: Path, check: Callable[[], None] = lambda: None) -> None:
+        self.path, self._check = path, check
+        with file_errors(f"cannot read {path}"):
+            content = read_plain(path) if path.exists() else b""
         whole = content.rfind(b"\n") + 1  # a line that was being written when the run was killed is cut off
         self.entries: list[dict[str, Any]] = []
         self.damaged = 0
@@ -64,7 +69,7 @@ class Journal(Closing):
             else:
                 self.entries.append(entry)
         with file_errors(f"cannot write {path}"):
-            self._handle: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._handle: int | None = open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             os.ftruncate(self._handle, whole)
         self._size = whole
         self._synced, self._sync_seconds, self._unsynced = time.monotonic(), 0.0, False
@@ -72,6 +77,7 @@ class Journal(Closing):
     def write(self, entry: Mapping[str, Any], at_once: bool = False) -> None:
         """Add a line; `at_once` to have it on the disk whatever that takes."""
         assert self._handle is not None
+        self._check()
         line = line_of(entry)
         with file_errors(f"cannot write {self.path}"):
             try:
