@@ -228,6 +228,11 @@ class Evaluator:
         self.counts += answer.counts
         return self.evaluation(designs, answer, first)
 
+    @property
+    def workers(self) -> int:
+        """Who evaluate at the same time; 0 where this process does it."""
+        return 0 if self.dispatcher is None else self.dispatcher.workers
+
     def seed_of(self, number: int) -> int | None:
         """Of the call with this number, None if the objective takes none."""
         return int(child_seeds(self._seed, number - 1, 1)[0]) if self.task.stochastic else None

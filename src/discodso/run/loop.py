@@ -48,6 +48,7 @@ from discodso.run.plan import Plan
 from discodso.run.race import FAILURES_KEPT, Confirmer, Race
 from discodso.run.result import Failure, Ranking, Result, Scored, StopReason
 from discodso.run.task import Task
+from discodso.run.waiting import Waiting
 from discodso.space.design import DesignBatch
 from discodso.space.state import State, batch_arrays, batch_of
 
@@ -98,6 +99,7 @@ class Loop:
         self.folder: RunFolder | None = None
         self.identity = identity  # of the run, which one that goes on must share
         self.interrupts = Interrupts()
+        self.waiting = Waiting(self.evaluator.workers)
         cautious = self.confirmer.kept_calls > 0
         self.front = Front(task.signs, task.reference) if len(task.objectives) else None
         own = Ranking(plan.top, task.noisy, cautious)
@@ -177,6 +179,8 @@ class Loop:
             stop, detail = (over, self._detail()) if over else self._until_stopped(pending)
             if self.confirmer.kept_calls and stop not in _UNCONFIRMED:
                 stop, detail = self._confirm() or (stop, detail)
+        if (words := self.waiting.words) and task.refine is None:
+            self.callbacks("note", words)
         result = self.result(stop, detail)
         if self.folder is not None:
             self._write_top(self.folder, result.to_dict(history=False))
@@ -291,8 +295,9 @@ class Loop:
         """
         before, method = self.evaluator.counts, self.method
         room = self._room(known.feasible, self.evaluator.calls + len(known.rewards))
-        with self.interrupts.at_once():
+        with self.interrupts.at_once(), self.waiting.measured() as measured:
             evaluation = self.evaluator.evaluate(asked.select(fresh), self._stop_inside_batch, known, room)
+            measured(evaluation.answer.seconds, len(evaluation.rewards))
         pending, usable = Pending(asked, evaluation.answer), evaluation.usable
         if evaluation.complete and isinstance(method, Refining) and self.task.refine is not None:
             rows = method.to_refine(evaluation.designs, usable)
