@@ -35,8 +35,8 @@ from discodso.run.journal import JOURNAL
 class Shuffled:
     """An executor whose workers are done in an order that a seed decides, or lose their work."""
 
-    def __init__(self, workers: int, seed: int, losses: float = 0.0) -> None:
-        self.workers, self.losses = workers, losses
+    def __init__(self, workers: int, seed: int, lost: tuple[int, ...] = ()) -> None:
+        self.workers, self.lost, self.done = workers, lost, 0
         self._rng = np.random.default_rng(seed)
         self._running: list[tuple[Future, tuple]] = []
         self.most = 0
@@ -50,7 +50,8 @@ class Shuffled:
     def pump(self, seconds):
         if self._running:
             future, (function, *arguments) = self._running.pop(int(self._rng.integers(len(self._running))))
-            if self._rng.random() < self.losses:
+            self.done += 1
+            if self.done in self.lost:
                 future.set_exception(OSError("a worker has gone"))
             else:
                 future.set_result(function(*arguments))
@@ -59,8 +60,8 @@ class Shuffled:
         self._running.clear()
 
 
-def run(budget=120, seed=1, method=None, task=TASK, workers=4, order=0, losses=0.0, **more):
-    executor = Shuffled(workers, order, losses)
+def run(budget=120, seed=1, method=None, task=TASK, workers=4, order=0, lost=(), **more):
+    executor = Shuffled(workers, order, lost)
     found = search(
         task, budget=budget, seed=seed, method=method, executor=executor, asynchronous=True, **more
     )
@@ -169,7 +170,7 @@ def test_a_run_that_was_killed_goes_on_from_its_journal(tmp_path, task, method):
 
 
 def test_what_a_lost_worker_had_is_sent_again():
-    found, _ = run(method=RandomSettings(20), losses=0.1, budget=60)
+    found, _ = run(method=RandomSettings(20), lost=(1, 20, 33), budget=60)
     assert (found.calls, found.failure_count) == (
         60,
         run(method=RandomSettings(20), budget=60)[0].failure_count,

@@ -287,7 +287,7 @@ def test_a_search_that_stopped_goes_on_exactly(tmp_path, method, cut):
     whole = search(task, budget=1010, **options)
     search(task, budget=cut, **options, out=tmp_path / "run")
     objective = Counting()
-    resumed = resume(tmp_path / "run", task=Task(SPACE, objective), budget=1010)
+    resumed = resume(tmp_path / "run", task=Task(SPACE, objective), budget=1010, force=True)
     assert comparable(resumed) == comparable(whole)
     assert len(objective.designs) == len(set(objective.designs)) <= 1010 - cut
 
@@ -314,7 +314,7 @@ def test_a_search_that_was_killed_goes_on_exactly(tmp_path):
 def test_a_run_that_exhausted_its_space_stays_so(tmp_path):
     objective = Counting()
     first = search(Task(SPACE, objective), budget=3000, out=tmp_path / "run")
-    again = resume(tmp_path / "run", task=Task(SPACE, objective), budget=5000)
+    again = resume(tmp_path / "run", task=Task(SPACE, objective), budget=5000, force=True)
     assert again.stop is first.stop is StopReason.EXHAUSTED
     assert (again.calls, again.best, again.detail) == (first.calls, first.best, first.detail)
     assert len(objective.designs) == ALL

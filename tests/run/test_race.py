@@ -328,12 +328,12 @@ def test_an_interrupted_race_goes_on_exactly(tmp_path, budget, interrupts):
     found, stops = search(task, **options, out=tmp_path / "run"), 0
     while found.stop is StopReason.INTERRUPTED:
         stops += 1
-        found = resume(tmp_path / "run", task=task)
+        found = resume(tmp_path / "run", task=task, force=True)
     assert stops
     assert comparable(found) == comparable(whole)
     for _ in range(2):  # ended, and stays so
-        assert comparable(resume(tmp_path / "run", task=TASK)) == comparable(whole)
-    last = resume(tmp_path / "run", task=TASK)
+        assert comparable(resume(tmp_path / "run", task=TASK, force=True)) == comparable(whole)
+    last = resume(tmp_path / "run", task=TASK, force=True)
     assert tuple(read_history(tmp_path / "run" / "history.jsonl")) == last.history
 
 

@@ -24,4 +24,5 @@ def test_it_is_said_where_it_matters(monkeypatch, workers, there, busy, calls, w
     own = Waiting(workers)
     with own.measured() as measured:
         measured(busy, calls)
-    assert (words in own.words) and bool(own.words) == bool(words)
+    assert words in own.words
+    assert bool(own.words) == bool(words)

@@ -201,7 +201,8 @@ class AsynchronousLoop(Loop):
                 self.handed.clear()
                 self._save(Pending())
                 return stop, lost or ""
-            stop = stop or self._limit_reached() or self._interrupted()
+            failed = None if self._gathered else self._failed()  # looked at after what makes a batch
+            stop = stop or failed or self._limit_reached() or self._interrupted()
             if self.folder is not None and not arrived:
                 self.folder.journal.sync()
             if time.monotonic() - self._saved >= self.plan.checkpoint_seconds:

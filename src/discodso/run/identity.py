@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import json
 import textwrap
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +19,7 @@ _FREE_TABLES = ("executor", "run.begun")
 
 def identity(task: Task, record: Mapping[str, Any]) -> dict[str, Any]:
     """For a checkpoint: the settings of a run, the name of its task and what stands for its objective."""
-    return {"settings": dict(record), "task": task.name, "objective": source_mark(task.called)}
+    return {"settings": _flat(record), "task": task.name, "objective": source_mark(task.called)}
 
 
 def source_mark(function: Any) -> str | None:
@@ -48,19 +49,20 @@ def differences(before: Any, now: Mapping[str, Any]) -> list[str]:
         found.append(f"the task was {before.get('task')!r:.60} and is {now['task']!r:.60}")
     if None not in (before.get("objective"), now["objective"]) and before["objective"] != now["objective"]:
         found.append("the source of the objective was changed")
-    then, today = _flat(before.get("settings", {})), _flat(now["settings"])
+    then, today = before.get("settings"), now["settings"]
+    then = then if isinstance(then, Mapping) else {}
     for key in sorted(then.keys() & today.keys()):  # an option that is new was not there before
         free = key in _FREE or any(key.startswith(f"{table}.") for table in _FREE_TABLES)
         if not free and then[key] != today[key]:
-            found.append(f"{key} was {then[key]!r:.60} and is {today[key]!r:.60}")
+            found.append(f"{key} was {then[key]:.60} and is {today[key]:.60}")
     return found
 
 
-def _flat(table: Any, start: str = "") -> dict[str, Any]:
-    """Nested dictionaries as one, with keys such as "run.seed"; as JSON would give them back."""
+def _flat(table: Any, start: str = "") -> dict[str, str]:
+    """Nested dictionaries as one, with keys such as "run.seed", and the values as text."""
     if not isinstance(table, Mapping):
-        return {start.rstrip("."): list(table) if isinstance(table, tuple) else table}
-    flat: dict[str, Any] = {}
+        return {start.rstrip("."): json.dumps(table, default=str)}
+    flat: dict[str, str] = {}
     for key, value in table.items():
         flat |= _flat(value, f"{start}{key}.")
     return flat

@@ -167,7 +167,7 @@ def start(
         force: see `resume`.
     """
     with endings_interrupt():
-        return _start(settings, out, resume, callback, executor, introduce, clock)
+        return _start(settings, out, resume, callback, executor, introduce, clock, force)
 
 
 def _start(
@@ -178,6 +178,7 @@ def _start(
     executor: Executor | None,
     introduce: Callable[[Sequence[Any]], None] | None,
     clock: Clock | None,
+    force: bool,
 ) -> Outcome:
     require_one_of("preset", settings.preset, PRESETS)
     kind = settings.kind

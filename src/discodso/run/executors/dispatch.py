@@ -93,7 +93,7 @@ class Dispatcher:
 
     def flight(self) -> Chunks[Rows, Answer]:
         """Chunks to which designs are added while others are under way; `first` is then a number of any kind."""
-        return Chunks(self._executor, self._submit, (), _RETRIES, on_loss=self._lose)
+        return Chunks(self._executor, self._submit, (), self._retries, on_loss=self._lose)
 
     def answer(self, chunk: Chunk[Rows], found: Answer | GivenUp) -> Answer:
         """What came of a chunk, also where it was given up."""
