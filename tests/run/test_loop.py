@@ -367,7 +367,7 @@ def test_if_the_first_batch_fails_it_is_the_last_and_the_commonest_reason_is_tol
     assert found.detail.startswith(words)
     if stops:  # who goes on with it wants to try again: with one more batch
         assert resume(tmp_path / "run", task=task).calls == 100
-        mended = resume(tmp_path / "run", task=replace(task, objective=count_a), force=True)
+        mended = resume(tmp_path / "run", task=replace(task, objective=count_a))
         assert (mended.calls, mended.failure_count, mended.stop) == (300, 100, StopReason.BUDGET)
 
 

@@ -106,11 +106,14 @@ def resume(
     limits: Limits,
     watching: Watching,
     folder: Annotated[Path, Argument(help="Folder of the run, its --out.")],
+    force: Annotated[
+        bool, Option("--force", help="Go on although settings or the objective are not those of the run.")
+    ] = False,
 ) -> None:
     """Go on with a run, exactly as if it had never stopped."""
     from discodso.run.start import settings_of
 
-    _start(settings_of(folder, limits.budget, limits.time_limit), folder, watching, resume=True)
+    _start(settings_of(folder, limits.budget, limits.time_limit), folder, watching, resume=True, force=force)
 
 
 def _settings(task: Any, plan: Plan, search: Search) -> Any:
@@ -139,7 +142,12 @@ def _with_designs(settings: Any, starting: Starting) -> Any:
 
 
 def _start(
-    settings: Any, out: Path | None, watching: Watching, plot: Path | None = None, resume: bool = False
+    settings: Any,
+    out: Path | None,
+    watching: Watching,
+    plot: Path | None = None,
+    resume: bool = False,
+    force: bool = False,
 ) -> None:
     from discodso.run.callbacks import Callbacks
     from discodso.run.clock import Clock
@@ -149,7 +157,9 @@ def _start(
     callbacks = callbacks_for(watching)
     clock = Clock(settings.plan.time_limit, partial(Callbacks(callbacks), "note"))
     clock.go_on(time.monotonic() - _BEGAN)
-    outcome = start(settings, out=out, resume=resume, callback=callbacks, introduce=introduce, clock=clock)
+    outcome = start(
+        settings, out=out, resume=resume, callback=callbacks, introduce=introduce, clock=clock, force=force
+    )
     show_outcome(settings.kind, outcome, watching.as_json, out)
     if plot is not None:  # last, so that a picture that cannot be written costs nothing
         settings.kind.draw(outcome.found, plot)

@@ -14,6 +14,7 @@ from discodso.run.task import Task
 
 # Limits may be others when a run goes on, and so may the place where its designs are evaluated.
 _FREE = {f"run.{name}" for name in ("budget", "time_limit", "patience", "target", "checkpoint_seconds")}
+OTHER_OBJECTIVE = "the source of the objective was changed"
 _FREE_TABLES = ("executor", "run.begun")
 
 
@@ -48,7 +49,7 @@ def differences(before: Any, now: Mapping[str, Any]) -> list[str]:
     if before.get("task") != now["task"]:
         found.append(f"the task was {before.get('task')!r:.60} and is {now['task']!r:.60}")
     if None not in (before.get("objective"), now["objective"]) and before["objective"] != now["objective"]:
-        found.append("the source of the objective was changed")
+        found.append(OTHER_OBJECTIVE)
     then, today = before.get("settings"), now["settings"]
     then = then if isinstance(then, Mapping) else {}
     for key in sorted(then.keys() & today.keys()):  # an option that is new was not there before

@@ -39,7 +39,7 @@ from discodso.run.folder import RunFolder
 from discodso.run.front import Front
 from discodso.run.goals import Grading, feasibility_words
 from discodso.run.history import HistoryRow, is_sampled, named_values, rounded_shares, token_use
-from discodso.run.identity import differences
+from discodso.run.identity import OTHER_OBJECTIVE, differences
 from discodso.run.interrupts import Interrupts
 from discodso.run.journal import RACE, SEARCH, Ledger
 from discodso.run.memory import Memory
@@ -643,7 +643,8 @@ class Loop:
                 if data[key] != own:
                     raise CheckpointError(f"{where}: it was made with another {key}; use that of the run")
             changes = differences(data.get("identity"), self.identity)
-            if changes and not force:
+            mended = changes == [OTHER_OBJECTIVE] and data["failure_count"] == data["calls"]  # all has failed
+            if changes and not force and not mended:
                 said = "; ".join(changes)
                 raise CheckpointError(
                     f"{where}: {said}; change that back, or go on all the same with --force"
