@@ -1,9 +1,9 @@
 """Runs that are killed, short of disk, or wanted by two: what is lost, what is paid twice, and how they end.
 
-An objective of 1 to 6 ms notes every call, when it begins and when it is done. The run is a process of its own that is
-killed (SIGKILL) after a random time and resumed until it ends. No evaluation that stands in the journal at a kill may
-be made again; a run in batches must end as the undisturbed one, to the last bit; an asynchronous one must have made
-its calls and no more. In "full disk" one in so many writes fails instead, as on a disk that is full for a moment, and
+An objective of 1 to 6 ms notes every call that is done. The run is a process of its own that is killed (SIGKILL)
+after a random time and resumed until it ends. No evaluation that stands in the journal at a kill may be made
+again; a run in batches must end as the undisturbed one, to the last bit; an asynchronous one must have made its
+calls and no more. In "full disk" one in so many writes fails instead, as on a disk that is full for a moment, and
 in "two processes" a second process wants the folder while the first works in it.
 
     python benchmarks/kills.py                   makes what results/kills.jsonl lacks, and its table
@@ -20,6 +20,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ class Noted:
         time.sleep(0.001 + 0.005 * digest[0] / 255)
         with self.file.open("a") as file:
             file.write(text + "\n")
-        return -abs(sum(value for value in design.values if value is not None) - 2.345)
+        return -abs(float(sum(value for value in design.values if value is not None)) - 2.345)
 
     @property
     def seen(self) -> list[str]:
@@ -126,6 +127,13 @@ def failing(rng: np.random.Generator) -> None:
     os.write = sometimes
 
 
+def work(fault: str, folder: Path, log: Path, mode: str, seed: int, number: int) -> None:
+    """What the process does that is disturbed."""
+    if fault == "full disk":
+        failing(np.random.default_rng([seed, number]))
+    go(folder, log, mode, seed)
+
+
 def run(key: Key) -> Record:
     """One run, disturbed until it ends."""
     fault, mode, seed = str(key["fault"]), str(key["mode"]), int(key["seed"])
@@ -139,12 +147,7 @@ def run(key: Key) -> Record:
         while faults < 200:
             safe, before = journalled(folder), len(Noted(log).seen)
 
-            def work() -> None:
-                if fault == "full disk":
-                    failing(np.random.default_rng([seed, faults]))
-                go(folder, log, mode, seed)
-
-            process = forked(work)
+            process = forked(partial(work, fault, folder, log, mode, seed, faults))
             process.join(rng.uniform(0.02, 0.6) * seconds if fault != "full disk" else None)
             disturbed = process.is_alive()
             if fault == "kill" and disturbed:
@@ -177,8 +180,8 @@ def run(key: Key) -> Record:
 def table(records: Sequence[Record]) -> str:
     """By fault and mode."""
     lines = [
-        f"Runs of {BUDGET} calls of 1 to 6 ms that are disturbed until they end. `paid twice` are evaluations that",
-        "the journal had and that were made again, `under way` those that a fault cut off and that were made",
+        f"Runs of {BUDGET} calls of 1 to 6 ms, disturbed until they end. `paid twice` are evaluations that the",
+        "journal had and that were made again, `under way` those that a fault cut off and that were made",
         "again, `lost` calls of the result that the journal has not. Made by `python benchmarks/kills.py`.",
         "",
         "| fault | mode | runs | faults | paid twice | under way | lost | ended with all calls | as undisturbed |",
