@@ -277,7 +277,9 @@ class Answer:
         """Of some of the designs; the cost stays with the whole."""
         reasons = {row - first: reason for row, reason in self.reasons.items() if first <= row < end}
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        own = {name: None if array is None else array[first:end] for name, array in arrays.items()}
+        own: dict[str, Any] = {
+            name: None if array is None else array[first:end] for name, array in arrays.items()
+        }
         return replace(self, reasons=reasons, cost=0.0, broken=False, seconds=0.0, **own)
 
     @property
