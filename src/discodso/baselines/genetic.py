@@ -361,7 +361,11 @@ class GP:
     ) -> list[Any]:
         """Designs as individuals, with units other than their own and with rewards, NaN for none, if given."""
         units = all_units(self.space, designs) if units is None else units
-        rewards = np.full((len(designs), 1), np.nan) if rewards is None else rewards.reshape(len(designs), -1)
+        rewards = (
+            np.full((len(designs), 1), np.nan)
+            if rewards is None
+            else rewards.reshape(len(designs), *(rewards.shape[1:] or (1,)))
+        )
         arity, counts = self.space.library.arity.tolist(), designs.design_lengths().tolist()
         made = []
         for row, (count, reward) in enumerate(zip(counts, rewards.tolist(), strict=True)):
