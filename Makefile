@@ -6,7 +6,7 @@ REPORT := demo-report
 RUNS := $(addprefix $(REPORT)/,cartpole ladder equation bitstring)
 
 .PHONY: demo test test-browser test-slow lint format bench bench-engine bench-screen bench-learning bench-bitstring bench-expressions bench-regression bench-executors \
-	bench-control bench-defaults bench-refinement bench-noise bench-designs bench-small bench-laws bench-known-laws bench-environments bench-ablation policies reproduce reproduce-trees clean help
+	bench-control bench-defaults bench-refinement bench-noise bench-designs bench-small bench-laws bench-known-laws bench-environments bench-ablation bench-asynchronous bench-kills policies reproduce reproduce-trees clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -105,6 +105,13 @@ bench-screen: $(VENV)/installed  ## cost of the screen against scikit-learn's Ga
 
 bench-learning: $(VENV)/installed  ## what the network and the screen are worth, 15 tasks (an hour)
 	$(BIN)/python benchmarks/learning.py
+
+bench-asynchronous: $(VENV)/installed-bench  ## how busy workers are, and what asynchronous runs are worth (half an hour)
+	$(BIN)/python benchmarks/utilisation.py
+	$(BIN)/python benchmarks/asynchronous.py
+
+bench-kills: $(VENV)/installed  ## runs that are killed, short of disk, or wanted by two (some minutes)
+	$(BIN)/python benchmarks/kills.py
 
 bench-executors: $(VENV)/installed-executors  ## serial, processes, Dask and Ray on 5 ms objectives
 	$(BIN)/python benchmarks/executors.py
