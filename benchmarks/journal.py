@@ -1,7 +1,7 @@
 """What the journal costs: its seconds within a bitstring run of a million calls, and of a slow objective for each.
 
 The bitstring is evaluated in batches, which are a line each; the other objective is plain Python and takes a
-millisecond or ten, which are a line for each call or few. CPU seconds of all that the journal does over those of the
+millisecond or ten, which are a line for each call or few. Seconds of all that the journal does over those of the
 whole run, in the same run, syncs to the disk included as wall time.
 
     python benchmarks/journal.py          prints, and writes benchmarks/results/journal.json

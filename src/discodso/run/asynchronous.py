@@ -136,7 +136,7 @@ class AsynchronousLoop(Loop):
         evaluation = self.confirmer.numbered(self.evaluator.told(self.open.pop(number), answer, number))
         self._rank(evaluation)
         self._gathered.append(evaluation)
-        if len(self._gathered) >= self.method.batch_size or not self.open:
+        if len(self._gathered) >= self.method.batch_size:
             self._tell()
 
     def _tell(self) -> None:
@@ -207,6 +207,7 @@ class AsynchronousLoop(Loop):
                 self.folder.journal.sync()
             if time.monotonic() - self._saved >= self.plan.checkpoint_seconds:
                 self._save(Pending())
+        self._tell()  # what is left, less than a batch
         self._save(Pending())
         if stop is not None:
             return stop, self._detail()

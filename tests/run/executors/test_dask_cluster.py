@@ -15,8 +15,9 @@ from executor_tasks import METHOD, objective
 from killing import comparable
 from spaces import valued_sequence
 
-from discodso import ExecutorError, StopReason, Task, resume, search
+from discodso import ExecutorError, RandomSettings, StopReason, Task, Threads, resume, search
 from discodso.run.executors.registry import Dask
+from discodso.run.journal import JOURNAL, Journal
 
 
 @contextmanager
@@ -83,6 +84,29 @@ def test_a_dask_cluster_loses_a_worker_and_then_its_scheduler(tmp_path):
     assert cut.stop is StopReason.EXECUTOR
     assert address in cut.sentence
     assert comparable(resume(tmp_path / "run", task=task)) == comparable(whole)
+
+
+def test_an_asynchronous_run_loses_a_worker_and_then_its_scheduler_and_no_answer(tmp_path):
+    pytest.importorskip("distributed")
+    task, folder = Task(valued_sequence(), slow_objective), tmp_path / "run"
+    with dask_processes(2, tmp_path) as (address, processes), Dask(address) as executor:
+        while executor.workers < 2:
+            time.sleep(0.05)
+
+        def end_one(row, ranking):
+            if row.calls in (60, 120):
+                processes[{60: 1, 120: 0}[row.calls]].kill()
+
+        options = {"budget": 200, "seed": 2, "method": RandomSettings(20), "asynchronous": True}
+        cut = search(task, **options, executor=executor, callback=end_one, out=folder)
+    assert cut.stop is StopReason.EXECUTOR
+    assert cut.calls >= 120
+    with Threads(2) as executor:
+        again = resume(folder, task=task, executor=executor)
+    assert (again.calls, again.stop) == (200, StopReason.BUDGET)
+    with Journal(folder / JOURNAL) as journal:
+        numbers = [entry["first"] for entry in journal.entries if "rewards" in entry]
+    assert sorted(numbers) == list(range(1, 201))  # each once
 
 
 def test_a_scheduler_that_is_not_there_gets_one_line():
