@@ -6,7 +6,7 @@ REPORT := demo-report
 RUNS := $(addprefix $(REPORT)/,cartpole ladder equation bitstring)
 
 .PHONY: demo test test-browser test-slow lint format bench bench-engine bench-screen bench-learning bench-bitstring bench-expressions bench-regression bench-executors \
-	bench-control bench-defaults bench-refinement bench-noise bench-designs bench-small bench-laws bench-known-laws bench-environments bench-ablation bench-asynchronous bench-kills policies reproduce reproduce-trees clean help
+	bench-control bench-defaults bench-refinement bench-noise bench-designs bench-small bench-laws bench-known-laws bench-environments bench-ablation attack bench-asynchronous bench-kills policies reproduce reproduce-trees clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -150,6 +150,9 @@ $(VENV)/installed-environments: $(VENV)/installed
 
 bench-environments: $(VENV)/installed-environments  ## 32 environments as a new user meets them, and the levels asked for (an hour)
 	$(BIN)/python benchmarks/environments.py
+
+attack: $(VENV)/installed-dev  ## 10,000 fuzzed inputs of every kind that is read (an hour)
+	$(BIN)/python benchmarks/attack_inputs.py
 
 bench-ablation: $(VENV)/installed-bench  ## regression and tree policies without each part, regression beside pyoperon (hours)
 	$(BIN)/python benchmarks/regression.py

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import os
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from killing import comparable
 from resumable import SMALL, TASK, objective
@@ -27,7 +29,8 @@ from discodso import (
 from discodso.report.folders import read_run
 from discodso.report.page import page
 from discodso.report.page_data import page_data
-from discodso.run.checkpoint import NAME, PREVIOUS
+from discodso.run.checkpoint import NAME, PREVIOUS, from_bytes, to_bytes
+from discodso.space.state import State
 
 
 def test_a_run_folder_is_never_overwritten(tmp_path):
@@ -220,3 +223,22 @@ def test_a_stranger_cannot_have_other_files_written_or_read_through_a_run_folder
                 assert "secret" not in page(page_data([read_run(two_checkpoints)]))
         path.unlink()
         path.write_bytes(kept)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("seconds", 10**400), ("top", [{"reward": 10**400}]), ("rows", []), ("known", [[1.0]])],
+    ids=["seconds", "top", "rows", "known"],
+)
+def test_a_forged_checkpoint_gets_one_line(two_checkpoints, name, value):
+    state = from_bytes((two_checkpoints / NAME).read_bytes())
+    arrays, data = dict(state.arrays), copy.deepcopy(state.data)
+    if name == "known":
+        arrays["run/known/rewards"] = np.array(value)
+    else:
+        data["run"][name] = value
+    (two_checkpoints / NAME).write_bytes(to_bytes(State(arrays, data)))
+    (two_checkpoints / PREVIOUS).unlink()
+    with pytest.raises(CheckpointError, match="does not fit") as caught:
+        resume(two_checkpoints, task=TASK, budget=300)
+    assert "\n" not in str(caught.value)

@@ -83,7 +83,7 @@ def _keep_for_now() -> None:
     """Keep what is compiled in a folder that only this user may enter, until this process ends."""
     # What is kept is unpickled again, so nobody else may write there.
     folder, owner = mkdtemp(prefix="discodso-"), os.getpid()
-    _config.CACHE_DIR = folder
+    _config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = folder  # the latter for workers
 
     def remove() -> None:
         if os.getpid() == owner:  # not a process that was forked off

@@ -1,8 +1,15 @@
 """The errors that discodso raises on purpose; each message says what was wrong and what to change."""
 
 
+_LONGEST = 4000  # characters of a message
+
+
 class DiscodsoError(Exception):
     """Base of every error of this package; the command line prints it as one line."""
+
+    def __str__(self) -> str:
+        words = super().__str__()  # which may quote a file that somebody else has made
+        return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
 
 
 class DeclarationError(DiscodsoError, ValueError):

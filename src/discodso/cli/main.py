@@ -15,9 +15,8 @@ from discodso.base.streams import Forgiving, discard
 from discodso.base.terminal import visible
 from discodso.base.version import __version__
 from discodso.cli import experiments, play, reporting, running, tools
-from discodso.cli.output import EXIT_ERROR, EXIT_INTERRUPTED, shortened
+from discodso.cli.output import EXIT_ERROR, EXIT_INTERRUPTED
 
-_LONGEST = 4000  # characters of a line about an error
 app = Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -115,8 +114,7 @@ def _fail(words: str) -> NoReturn:
 def _say(message: Warning | str, *_: object, **__: object) -> None:
     """Tell an error or a warning in one line, without the place in the code and without colours."""
     words = re.sub(r"\x1b\[[0-9;]*m", "", str(message))
-    words = visible(" ".join(words.split()))
-    print(f"discodso: {shortened(words, _LONGEST)}", file=sys.stderr)
+    print(f"discodso: {visible(' '.join(words.split()))}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -91,4 +91,6 @@ class Learner:
             raise ValueError("weights of another network") from error
         self._optimiser.restore(whole.part("optimiser").arrays)
         self.updates = int(state.data["updates"])
-        self.baseline = Baseline(**state.data["baseline"])
+        known = state.data["baseline"]
+        averages = (None if known[key] is None else float(known[key]) for key in ("quantile", "spread"))
+        self.baseline = Baseline(*averages)

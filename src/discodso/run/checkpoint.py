@@ -50,7 +50,10 @@ def from_bytes(content: bytes) -> State:
         raise CheckpointError(f"it is damaged ({line})") from None
     if _checksum({key: metadata[key] for key in _KEYS - {"checksum"}}, arrays) != metadata["checksum"]:
         raise CheckpointError("it was changed since it was written: the checksum does not fit")
-    return State(arrays, json.loads(metadata["data"]))
+    try:
+        return State(arrays, json.loads(metadata["data"]))
+    except (ValueError, RecursionError):
+        raise CheckpointError("it is damaged: its data cannot be read") from None
 
 
 def save(folder: Path, state: State) -> None:

@@ -17,6 +17,7 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,8 +134,8 @@ def _rows(path: Path) -> list[tuple[str, dict[str, str], str]]:
     header = [cell.strip() for cell in table[0][1]] if table else []
     if "design" not in header:
         raise FileError(f"{path} needs a header with a column 'design', as `discodso export` writes it")
-    if twice := next((name for name in header if name and header.count(name) > 1), None):
-        raise FileError(f"{path} has two columns {twice!r}; leave one of them out")
+    if twice := next((name for name, count in Counter(header).items() if name and count > 1), None):
+        raise FileError(f"{path} has two columns {twice!r:.80}; leave one of them out")
     found = []
     for line, row in table[1:]:
         where = f"{path}, line {line}"

@@ -673,7 +673,7 @@ class Loop:
             self.clock.go_on(max(seconds, 0.0 if race is None else race.seconds))
             self.confirmer.race, self._search_state = race, state
             rows = int(data["rows"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise CheckpointError(f"{where} this run: {error}") from None
         self.history = self.folder.take_history(rows)
         if changes:

@@ -314,6 +314,10 @@ class Answer:
         names = tuple(map(str, state.data.get("requirements", ())))
         if rewards is None:
             raise KeyError("rewards")
+        if rewards.ndim != 1 or not all(own is None or own.dtype == np.float64 for own in (rewards, weights)):
+            raise ValueError("rewards that are no row of numbers")
+        if weights is not None and weights.shape != rewards.shape:
+            raise ValueError("weights that are not as many as rewards")
         if violations is not None and violations.shape != (len(rewards), len(names)):
             raise ValueError("violations that are not as many as designs and requirements")
         if goals is not None and (goals.ndim != 2 or len(goals) != len(rewards)):

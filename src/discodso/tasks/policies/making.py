@@ -202,7 +202,7 @@ def make(environment: Environment, **more: Any) -> gymnasium.Env[Any, Any]:
         raise
     except Exception as error:  # third-party code runs here
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise DeclarationError(f"Gymnasium cannot make {environment}: {reason}") from None
+        raise DeclarationError(f"Gymnasium cannot make {environment!s:.200}: {reason:.400}") from None
     return made
 
 

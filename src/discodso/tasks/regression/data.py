@@ -60,12 +60,11 @@ def read_table(path: str | Path, target: str, ignore: tuple[str, ...] = ()) -> G
                 how = "add a line with the names of the columns above it"
                 raise DeclarationError(f"{path} begins with numbers; {how}")
             listed = ", ".join(filter(None, header[:50])) + (", ..." if len(header) > 50 else "")
-            raise DeclarationError(
-                f"{path} has no column {name!r}; it has {listed}{did_you_mean(name, header)}"
-            )
+            hint = did_you_mean(name, header[:1000])
+            raise DeclarationError(f"{path} has no column {name!r:.80}; it has {listed:.1000}{hint:.200}")
     if len(set(header)) != len(header):
         counts = Counter(header)
-        twice = ", ".join(sorted(name for name in counts if counts[name] > 1)[:20])
+        twice = ", ".join(sorted(name[:80] for name in counts if counts[name] > 1)[:20])
         raise DeclarationError(f"{path}: column names must be distinct, but these are there twice: {twice}")
     left_out = {target, *ignore}
     places = [i for i, name in enumerate(header) if name not in left_out]

@@ -20,6 +20,7 @@ from discodso.tasks.regression.typeset import mathml
 EQUATION = "equation.json"
 _POINTS = 400  # rows of the data that are kept for plots
 _INPUTS = 12  # columns that are kept for plots, those of the equation first
+_DEEPEST, _MOST_NODES = 200, 20_000  # of a formula
 _NUMBER = (int, float, type(None))  # None where a number was not finite
 
 
@@ -82,10 +83,20 @@ def _is_front_row(row: dict[str, Any]) -> bool:
     return numbers and "expression" in row and _is_formula(row["math"])
 
 
-def _is_formula(node: Any, depth: int = 0) -> bool:
-    """Whether a value is MathML as nested lists."""
-    inside = isinstance(node, list) and bool(node) and isinstance(node[0], str) and depth < 400
-    return inside and all(isinstance(child, str) or _is_formula(child, depth + 1) for child in node[1:])
+def _is_formula(formula: Any) -> bool:
+    """Whether a value is MathML as nested lists, of a depth and a size that browsers can lay out."""
+    waiting, seen = [(formula, 0)], 0
+    while waiting:
+        node, depth = waiting.pop()
+        seen += 1
+        if isinstance(node, str) and depth:
+            continue
+        if not isinstance(node, list) or not node or not isinstance(node[0], str):
+            return False
+        if depth > _DEEPEST or seen > _MOST_NODES:
+            return False
+        waiting += [(child, depth + 1) for child in node[1:]]
+    return True
 
 
 def _are(values: Any, *types: type) -> bool:

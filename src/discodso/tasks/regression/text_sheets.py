@@ -183,7 +183,7 @@ def refuse_text(
 def refuse_cell(place: str, column: str, cell: object) -> None:
     """Refuse a cell that is no number, at its place."""
     raise DeclarationError(
-        f"{place}, column {column!r}: {str(cell)!r:.60} is not a finite number; "
+        f"{place}, column {column!r:.80}: {str(cell)!r:.60} is not a finite number; "
         "fill or drop the row, or leave the column out with --ignore"
     )
 
