@@ -1,6 +1,5 @@
 """The errors that discodso raises on purpose; each message says what was wrong and what to change."""
 
-
 _LONGEST = 4000  # characters of a message
 
 
