@@ -409,6 +409,31 @@ def try_checkpoint(rng: random.Random, corpus: Path, here: Path) -> None:
     resume(folder, task=bitstring(5), method=method, budget=100)
 
 
+def try_journal(rng: random.Random, corpus: Path, here: Path) -> None:
+    """Journals beyond the last checkpoint, torn ones and forged ones whose checksums are right."""
+    from discodso import RandomSettings, resume
+    from discodso.run import checkpoint
+    from discodso.run.journal import JOURNAL, line_of, read_line
+    from discodso.tasks.bitstring import bitstring
+
+    folder = copied(corpus, "random", here)
+    if rng.random() < 0.5:  # answers of a batch that no checkpoint has
+        os.replace(folder / checkpoint.PREVIOUS, folder / checkpoint.NAME)
+    path = folder / JOURNAL
+    content = path.read_bytes()
+    if rng.random() < 0.4:
+        content = bytes_changed(rng, content)
+    else:
+        lines = content.splitlines(keepends=True)
+        at = rng.randrange(len(lines))
+        with contextlib.suppress(TypeError, ValueError, RecursionError):
+            entry = data_changed(rng, read_line(lines[at].rstrip(b"\n")))
+            lines[at] = line_of(entry if isinstance(entry, dict) else {"part": entry})
+        content = b"".join(rng.sample(lines, len(lines)) if rng.random() < 0.2 else lines)
+    path.write_bytes(content)
+    resume(folder, task=bitstring(5), method=RandomSettings(20), budget=100)
+
+
 def try_policy(rng: random.Random, corpus: Path, here: Path) -> None:
     """Policies in JSON: loaded, exported, drawn, played."""
     from discodso import TreePolicy
@@ -548,6 +573,7 @@ KINDS: dict[str, Make] = {
     "run folder": try_run_folder,
     "links and pipes": try_tricks,
     "checkpoint": try_checkpoint,
+    "journal": try_journal,
     "policy": try_policy,
     "model": try_model,
     "table": try_table,

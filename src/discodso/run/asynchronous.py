@@ -229,6 +229,8 @@ class AsynchronousLoop(Loop):
                     raise ValueError(f"event {self._events + 1} is missing")
                 self._events += 1
                 if "asked" in entry:
+                    if int(entry["asked"]) > self.plan.budget:
+                        raise ValueError("more designs than the budget are asked for")
                     self._ask_for(int(entry["asked"]))
                     continue
                 number = int(entry["first"])
@@ -236,7 +238,7 @@ class AsynchronousLoop(Loop):
                     raise ValueError(f"call {number} is of another design")
                 self._take(number, answer_of(entry))
                 taken += 1
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise CheckpointError(
                 f"{self.folder.journal.path} does not fit its run: {error}; bring it back from a copy, or go on "
                 "from the checkpoint alone with --force"

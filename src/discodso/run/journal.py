@@ -198,6 +198,18 @@ def answer_of(entry: Mapping[str, Any]) -> Answer:
     )
 
 
+def _is_sound(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry says what came of some calls; a stranger may have made a line whose checksum fits."""
+    try:
+        answer = answer_of(entry)
+    except (LookupError, TypeError, ValueError, OverflowError, RecursionError):
+        return False
+    shape, more = answer.rewards.shape, (answer.weights, answer.violations, answer.goals)
+    whole = all(own is None or own.shape[: len(shape)] == shape for own in more)
+    named = answer.violations is None or answer.violations.shape[1:] == (len(answer.requirements),)
+    return type(entry.get("first")) is int and len(shape) == 1 and whole and named
+
+
 @dataclass(frozen=True)
 class Ledger:
     """The answers of one part of a run in its journal, by the numbers of their calls.
@@ -215,8 +227,8 @@ class Ledger:
     @classmethod
     def of(cls, journal: Journal, part: str) -> Ledger:
         """That part of a journal; where it has answers of the same call twice, the later one counts."""
-        own = (entry for entry in journal.entries if entry.get("part") == part and "rewards" in entry)
-        return cls(journal, part, {int(entry["first"]): entry for entry in own})
+        own = (entry for entry in journal.entries if entry.get("part") == part and _is_sound(entry))
+        return cls(journal, part, {entry["first"]: entry for entry in own})
 
     @property
     def last(self) -> int:
