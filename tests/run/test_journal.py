@@ -17,7 +17,9 @@ from discodso.base.files import FileError
 from discodso.run import evaluation
 from discodso.run.journal import (
     JOURNAL,
+    SEARCH,
     Journal,
+    Ledger,
     answer_entry,
     answer_of,
     line_of,
@@ -156,3 +158,24 @@ def test_a_journal_of_other_designs_is_not_taken_for_that_of_the_run(tmp_path):
     assert other.calls == 120
     (tmp_path / "1" / JOURNAL).write_bytes((tmp_path / "3" / JOURNAL).read_bytes())
     assert comparable(resume(tmp_path / "1", task=TASK, budget=120)) == whole
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rewards": 3},
+        {"rewards": "AAA"},
+        {"first": "x"},
+        {"rewards": [[1.0]]},
+        {"weights": [1.0, 2.0]},
+        {"reasons": [1]},
+    ],
+)
+def test_a_line_whose_checksum_fits_and_whose_content_does_not_is_passed_over(tmp_path, change):
+    entry = {"part": SEARCH, "first": 1, "rewards": [1.0], "mark": ""}
+    path = tmp_path / JOURNAL
+    path.write_bytes(line_of({**entry, **change}) + line_of({**entry, "first": 2}))
+    with Journal(path) as journal:
+        ledger = Ledger.of(journal, SEARCH)
+        assert list(ledger.known) == [2]
+        assert ledger.last == 2
