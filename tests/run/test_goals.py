@@ -336,3 +336,17 @@ def test_reports_and_commands_show_the_front(tmp_path, capsys):
     search(task, budget=60, seed=2, out=tmp_path / "other")
     with pytest.raises(DiscodsoError, match="give the task a reference"):
         compare(by_method([other, read_run(tmp_path / "other")]))
+
+
+def test_an_asynchronous_run_has_a_front_too(tmp_path):
+    task = Task(SPACE, lambda d: Measured(two(d), violation=total(d) - 1.5), **NAMES)
+    with Threads(2) as executor:
+        short = search(task, budget=5, executor=executor, asynchronous=True)
+        search(task, budget=60, executor=executor, asynchronous=True, out=tmp_path / "run")
+        result = resume(tmp_path / "run", task=task, budget=90, executor=executor)
+    assert short.front
+    assert short.hypervolume is None
+    assert result.calls == 90
+    assert result.hypervolume > 0
+    points = np.array([scored.goals for scored in result.front]) * [1, -1]
+    assert result.hypervolume == pytest.approx(hypervolume(points, np.array(result.reference) * [1, -1]))

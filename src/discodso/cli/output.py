@@ -88,7 +88,8 @@ def _lines(outcome: Outcome) -> list[Any]:
         return ["No evaluation succeeded.", last]
     if result.front:
         table = best_table(result.top, outcome.space.render, objectives=result.objectives)
-        return [table, f"{len(result.front)} on the front, hypervolume {result.hypervolume:.6g}", last]
+        volume = "" if result.hypervolume is None else f", hypervolume {result.hypervolume:.6g}"
+        return [table, f"{len(result.front)} on the front{volume}", last]
     best = "No design met all requirements."
     if result.best is not None:
         when = f"at call {result.best.call}" if result.best.call else "known before the run"

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from discodso.base.arrays import Floats
-from discodso.base.dominance import gain, undominated
+from discodso.base.dominance import gain, hypervolume, undominated
 from discodso.run.evaluation import Evaluation
 from discodso.run.result import Scored
 
 _NEAREST = 10  # infeasible designs that are kept until one is feasible
+_SETTLING = 10  # feasible designs that settle the point of the hypervolume
 
 
 class Front:
@@ -22,12 +23,12 @@ class Front:
 
     Args:
         signs: float[m], 1 for an objective to maximise and -1 for one to minimise.
-        reference: point[m] of the hypervolume; by default the worst value of each objective among the feasible
-            designs of the first batch that has any.
+        reference: point[m] of the hypervolume; by default the worst value of each objective among the first ten
+            feasible designs, and those that come in one batch with them.
 
     Attributes:
         candidates: the front, best in the first objective first; until a design is feasible the nearest ones.
-        hypervolume: of the front, None before there is one.
+        hypervolume: of the front, None before there is one, and before the reference is settled.
         reference: as it was given, or as it was settled; None before.
         newest: the call of the design that joined last.
     """
@@ -42,6 +43,10 @@ class Front:
         self.reference = None if reference is None else tuple(reference)
         self.hypervolume: float | None = None
         self.newest = 0
+        self._met, self._worst = (
+            0,
+            np.full(len(signs), np.inf),
+        )  # feasible designs until the reference is settled
 
     def take(self, evaluation: Evaluation) -> bool:
         """Take a batch; gives whether the front has become better."""
@@ -50,22 +55,30 @@ class Front:
         if not len(rows):
             return self._take_nearest(evaluation, goals)
         points = self._signs * goals
-        if self.hypervolume is None:
-            self.candidates, self.hypervolume = [], 0.0
-        if self.reference is None:
-            self.reference = tuple((self._signs * points[rows].min(axis=0)).tolist())
+        if not len(self._points):
+            self.candidates = []
         better = False
         for row in rows[undominated(points[rows])].tolist():
             better |= self._take(self._scored(evaluation, goals, row), points[row])
+        if self.hypervolume is None:
+            self._settle(points[rows])
         order = np.lexsort(-self._points.T[::-1])
         self.candidates, self._points = [self.candidates[row] for row in order], self._points[order]
         return better
 
+    def _settle(self, points: Floats) -> None:
+        """Settle the point of the hypervolume, once it is given or enough feasible designs are known."""
+        self._met, self._worst = self._met + len(points), np.minimum(self._worst, points.min(axis=0))
+        if self.reference is None and self._met >= _SETTLING:
+            self.reference = tuple((self._signs * self._worst).tolist())
+        if self.reference is not None:
+            self.hypervolume = hypervolume(self._points, self._signs * np.array(self.reference))
+
     def _take(self, scored: Scored, point: Floats) -> bool:
         if (self._points >= point).all(axis=1).any():
             return False
-        assert self.hypervolume is not None
-        self.hypervolume += gain(point, self._points, self._signs * np.array(self.reference))
+        if self.hypervolume is not None:
+            self.hypervolume += gain(point, self._points, self._signs * np.array(self.reference))
         kept = ~(self._points <= point).all(axis=1)
         self._points = np.concatenate((self._points[kept], point[None]))
         self.candidates = [*(self.candidates[row] for row in np.flatnonzero(kept)), scored]
@@ -74,7 +87,7 @@ class Front:
 
     def _take_nearest(self, evaluation: Evaluation, goals: Floats) -> bool:
         """Keep the infeasible designs that are nearest to what is required, until there are others."""
-        if self.hypervolume is not None:
+        if len(self._points):
             return False
         rows = np.flatnonzero(~evaluation.failed).tolist()
         known = {scored.design: scored for scored in self.candidates}
@@ -123,6 +136,8 @@ class Front:
             "hypervolume": self.hypervolume,
             "reference": reference,
             "newest": self.newest,
+            "met": self._met,
+            "worst": self._worst.tolist() if self._met else None,
         }
 
     def restore(self, data: Any) -> None:
@@ -132,5 +147,8 @@ class Front:
         self.hypervolume = None if volume is None else float(volume)
         self.reference = None if reference is None else tuple(map(float, reference))
         self.newest = int(data["newest"])
-        goals = [scored.goals for scored in self.candidates if self.hypervolume is not None]
+        self._met = int(data["met"])
+        if self._met:
+            self._worst = np.array(data["worst"], np.float64)
+        goals = [scored.goals for scored in self.candidates if scored.feasible]
         self._points = self._signs * np.array(goals, np.float64).reshape(-1, len(self._signs))

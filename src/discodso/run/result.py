@@ -175,7 +175,7 @@ class Result:
         feasible_count: how many designs met all requirements, None if the objective names none.
         broken: how many designs broke each requirement, by name.
         objectives, directions: of several objectives, their names, and "max" or "min" for each; else empty.
-        hypervolume: of several objectives, that of the front down to `reference`; None if it has no design.
+        hypervolume: of several objectives, that of the front down to `reference`; None before that is settled.
         reference: the point of the hypervolume.
     """
 
@@ -206,7 +206,8 @@ class Result:
     def __repr__(self) -> str:
         best = "no design" if self.best is None else f"best {self.best.reward:.6g}"
         if self.front:
-            best = f"front of {len(self.front)}, hypervolume {self.hypervolume:.6g},"
+            volume = "" if self.hypervolume is None else f" hypervolume {self.hypervolume:.6g},"
+            best = f"front of {len(self.front)},{volume}"
         return f"<Result: {best} after {self.counts_text}; {self.sentence}>"
 
     @property

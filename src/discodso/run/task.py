@@ -58,7 +58,8 @@ class Task:
             for the front: designs that no other one is better than in all objectives.
         directions: "max" or "min" for each of them; all "max" by default.
         reference: the point, one number for each of them, down to which the hypervolume of the front counts. By
-            default the worst value of each objective in the first batch with a feasible design.
+            default the worst value of each objective among the first ten feasible designs, and those that come in
+            one batch with them.
         cost_unit: what a batch objective counts besides calls, and returns as the cost of `Measured`, such as
             "episodes"; empty for nothing.
         rows_independent: whether a batch objective rates each design as if it were alone, so that executors may
