@@ -151,7 +151,7 @@ $(VENV)/installed-environments: $(VENV)/installed
 bench-environments: $(VENV)/installed-environments  ## 32 environments as a new user meets them, and the levels asked for (an hour)
 	$(BIN)/python benchmarks/environments.py
 
-attack: $(VENV)/installed-dev  ## 10,000 fuzzed inputs of every kind that is read (an hour)
+attack: $(VENV)/installed-dev  ## 11,000 fuzzed inputs of every kind that is read (half an hour)
 	$(BIN)/python benchmarks/attack_inputs.py
 
 bench-ablation: $(VENV)/installed-bench  ## regression and tree policies without each part, regression beside pyoperon (hours)

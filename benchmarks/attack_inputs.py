@@ -2,7 +2,7 @@
 """Does any input that can be read do harm? Fuzzed files and texts of every kind, each of which must end in a result
 or in one line, in time, with nothing written, imported or started elsewhere.
 
-    python benchmarks/attack_inputs.py [--each 1000] [--kind NAME ...] [--seed 0]
+    python benchmarks/attack_inputs.py [--each 1000] [--seed 0] [--kind NAME ...]
 
 Valid inputs are changed at random, byte by byte and part by part, and hostile ones are made from scratch. A worker
 process reads them one after the other, the parent looks at the clock. An audit hook of Python sees every file that
@@ -35,7 +35,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness import write_result
+from harness import RESULTS, write_result
+
+from discodso.base.files import read_object
 
 SECONDS = 20.0  # of the processor, for one input
 WAITING = 180.0  # seconds by the clock, after which an input hangs; others may be busy on this machine
@@ -712,7 +714,9 @@ def main() -> None:
         "--keep", action="store_true", help="write the result file though not all kinds are tried"
     )
     given = parser.parse_args()
-    found: dict[str, Any] = {}
+    same = {"each": given.each, "seed": given.seed}
+    kept = read_object(RESULTS / "attack_inputs.json") or {}
+    found: dict[str, Any] = kept["kinds"] if given.kind and same.items() <= kept.items() else {}
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
         place, corpus = Path(folder) / "place", Path(folder) / "corpus"
         (place / "outside").mkdir(parents=True)
@@ -727,9 +731,7 @@ def main() -> None:
             print(f"{kind}: {own}, {time.monotonic() - began:.0f} s", flush=True)
             for fault in found[kind]["faults"][:25]:
                 print(f"    {fault['number']}: {fault['why']}", flush=True)
-            if given.keep or not given.kind:
-                figures = {"each": given.each, "seed": given.seed, "kinds": found}
-                write_result("attack_inputs", figures, shown=False)
+            write_result("attack_inputs", {**same, "kinds": found}, shown=False)
     sys.exit(any(own["fault"] for own in found.values()))
 
 

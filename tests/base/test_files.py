@@ -9,7 +9,7 @@ import pytest
 
 from discodso import FileError
 from discodso.base import files
-from discodso.base.files import Closing, file_errors, json_numbers, read_object, write_atomically
+from discodso.base.files import Closing, file_errors, json_numbers, read_object, read_plain, write_atomically
 
 
 def test_a_file_is_written_whole_with_its_folders(tmp_path):
@@ -84,3 +84,13 @@ def test_a_file_that_somebody_reads_is_replaced_a_moment_later(tmp_path, monkeyp
     write_atomically(path, "{}")
     assert len(tries) == 3
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_endless_file_is_refused_without_being_read(tmp_path):
+    path = tmp_path / "history.jsonl"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(FileError, match="has more than 1,073,741,824 bytes"):
+        read_plain(path)
+    with pytest.raises(FileError, match="has more than 10 bytes"):
+        read_plain(Path("/proc/self/status"), 10)  # whose size is not told before

@@ -88,8 +88,9 @@ def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = False) ->
 def read_plain(path: Path, most: int = MOST_BYTES, *, follow: bool = False) -> bytes:
     """The whole of a plain file of limited size; see `open_plain`. A missing one is a FileNotFoundError."""
     with os.fdopen(open_plain(path, follow=follow), "rb") as file:
-        content = file.read(most + 1)
-    if len(content) > most:
+        content = b"" if os.fstat(file.fileno()).st_size > most else file.read(most + 1)
+        size = max(len(content), os.fstat(file.fileno()).st_size)
+    if size > most:
         raise FileError(f"{path} has more than {most:,} bytes, which is too much to be read")
     return content
 
