@@ -215,3 +215,10 @@ def test_a_run_of_a_function_goes_on_with_it_and_no_other(tmp_path):
     with pytest.raises(DeclarationError, match="handed over in Python"):
         policy.evaluate()
     assert policy.evaluate(Walk, (0, 1)).tolist() == again.test_returns.tolist()
+
+
+def test_an_environment_of_a_file_is_shown_in_one_line():
+    shown = str(
+        Environment.from_dict({"id": "a\n\x1b[2Jb", "arguments": {"m": "\u2028"}, "wrappers": ["w\n"]})
+    )
+    assert shown.isprintable()

@@ -19,6 +19,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec, WrapperSpec
 
 from discodso.base.errors import DeclarationError, DiscodsoError, InvalidDesignError
+from discodso.space.design import one_line
 from discodso.tasks.policies.terms import shown
 
 STEP_LIMIT = 10_000  # for environments that declare no limit of their own
@@ -51,7 +52,8 @@ class Environment:
     def __str__(self) -> str:
         given = ", ".join(f"{key}={value!r}" for key, value in self.arguments)
         name = self.id.removeprefix(_PYTHON) + (f"({given})" if given else "")
-        return " in ".join((name, *(words.partition(" ")[0].rpartition(":")[2] for words in self.wrappers)))
+        parts = (name, *(words.partition(" ")[0].rpartition(":")[2] for words in self.wrappers))
+        return one_line(" in ".join(parts))
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
