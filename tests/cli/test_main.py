@@ -24,7 +24,9 @@ COMMANDS = list(every_command(get_command(app)))
 
 
 def test_the_promised_commands_are_there():
-    promised = "run fit policy play resume bench show export check init doctor report compare reproduce"
+    promised = (
+        "run fit policy play resume bench show export ask tell check init doctor report compare reproduce"
+    )
     assert {path[0] for path in COMMANDS if path} == set(promised.split())
 
 

@@ -327,10 +327,9 @@ def test_reports_and_commands_show_the_front(tmp_path, capsys):
     assert "on the front" in capsys.readouterr().out
     export(tmp_path / "run")
     table = list(csv.DictReader(capsys.readouterr().out.splitlines()))
-    assert [(float(row["goal.sum"]), float(row["goal.parts"])) for row in table] == [
-        scored.goals for scored in result.front
-    ]
-    with pytest.raises(DeclarationError, match="known designs are for one objective"):
+    shown = {(float(row["goal.sum"]), float(row["goal.parts"])) for row in table}  # and slow evaluations
+    assert {scored.goals for scored in result.front} <= shown
+    with pytest.raises(DeclarationError, match="instead of 2 numbers"):
         search(task, budget=10, known=[(result.front[0].design, 1.0)])
     other = read_run(tmp_path / "run")
     search(task, budget=60, seed=2, out=tmp_path / "other")

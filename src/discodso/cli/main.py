@@ -14,7 +14,7 @@ from discodso.base.errors import DiscodsoError
 from discodso.base.streams import Forgiving, discard
 from discodso.base.terminal import visible
 from discodso.base.version import __version__
-from discodso.cli import experiments, play, reporting, running, tools
+from discodso.cli import asking, experiments, play, reporting, running, tools
 from discodso.cli.output import EXIT_ERROR, EXIT_INTERRUPTED
 
 app = Typer(
@@ -50,7 +50,7 @@ _commands += [
     tools.check,
     tools.doctor,
 ]
-_commands += [experiments.reproduce]
+_commands += [asking.ask, asking.tell, experiments.reproduce]
 for _command in _commands:
     app.command()(_command)
 app.add_typer(experiments.bench, name="bench")

@@ -23,6 +23,7 @@ Folders = Annotated[list[Path], Argument(help="Folders of runs, each the --out o
 def as_data(run: RunRecord) -> dict[str, Any]:
     """How a run stands, for JSON."""
     from discodso.run.folder import first_failures
+    from discodso.run.queue import pending_in
 
     ended = run.status == "ended"
     kind = run.kind
@@ -36,6 +37,7 @@ def as_data(run: RunRecord) -> dict[str, Any]:
         "batches": len(run.history),
         "last": run.history[-1].to_dict() if run.history else None,
         "top": [scored.to_dict() for scored in run.designs],
+        **({} if (pending := pending_in(run.path)) is None else {"pending": pending}),
         **({} if kind.summary is None else {kind.name: kind.summary(run.ending)[0]}),
         "failures": first_failures(run.top),
     }
@@ -55,6 +57,7 @@ def show(folder: Annotated[Path, Argument(help="Folder of a run.")], as_json: As
 def _lines(run: RunRecord) -> list[Any]:
     from discodso.run.folder import first_failures
     from discodso.run.goals import feasibility_words
+    from discodso.run.queue import pending_in
 
     lines: list[Any] = [f"{run.path}: {run.title}"]
     if run.history:
@@ -76,6 +79,13 @@ def _lines(run: RunRecord) -> list[Any]:
         lines.append(f"the first failure: the objective {failure['reason']}")
     states = {"running": "it is running", "ended": f"it has ended: {run.top.get('stop_sentence')}"}
     stopped = f"it is not running and has not ended; go on with it by `discodso resume {run.path}`"
+    if (pending := pending_in(run.path)) is not None:
+        some = ", ".join(map(str, sorted(pending)[:20])) + (", ..." if len(pending) > 20 else "")
+        count = f"{len(pending)} design{' is' if len(pending) == 1 else 's are'} pending"
+        lines.append(
+            f"{run.top.get('calls', 0)} results are told, {count}" + (f": {some}" if pending else "")
+        )
+        stopped = f"it has not ended; go on with it by `discodso ask {run.path}` and `discodso tell`"
     return [*lines, states.get(run.status, stopped)]
 
 

@@ -157,10 +157,7 @@ class AsynchronousLoop(Loop):
 
     def _until_stopped(self, pending: Pending) -> tuple[StopReason, str]:
         try:
-            if pending.current is not None:
-                self._enqueue(pending.current)
-                self._save(Pending())
-            self._replay()
+            self.begin(pending)
             return self._fly()
         except KeyboardInterrupt:
             return StopReason.INTERRUPTED, ""
@@ -170,6 +167,27 @@ class AsynchronousLoop(Loop):
             if not self.evaluator.calls:
                 raise
             return StopReason.DEAD_END, str(error)
+
+    def begin(self, pending: Pending) -> None:
+        """Take up the run where its checkpoint and its journal leave it."""
+        if pending.current is not None:
+            first = pending.current
+            fresh = np.ones(len(first), np.bool_) if self.memory is None else self.memory.is_new(first)
+            self._enqueue(first.select(fresh))
+            self._save(Pending())
+        self._replay()
+
+    def limit(self) -> tuple[StopReason, str] | None:
+        """Why no more designs are handed out, None if there are more."""
+        exhausted = self._exhausted and not self.open
+        stop = StopReason.EXHAUSTED if exhausted else self._limit_reached()
+        if stop in (StopReason.EXHAUSTED, StopReason.BUDGET) and self._gathered:
+            self._tell()  # what is left, less than a batch; nothing can follow it
+        return None if stop is None else (stop, self._exhaustion() if exhausted else self._detail())
+
+    def save(self) -> None:
+        """Write a checkpoint."""
+        self._save(Pending())
 
     def _fly(self) -> tuple[StopReason, str]:
         """Keep all workers busy until a limit is reached; what is under way then is awaited."""

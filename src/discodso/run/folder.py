@@ -57,22 +57,26 @@ _PACKAGES = ("numpy", "scipy", "torch", "numba", "safetensors", "pydantic", "gym
 class RunFolder(Closing):
     """A folder that this process writes. `create` and `reopen` make one; both hold its lock until `close`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, wait: float | None = None) -> None:
         self.path = path.absolute()  # an objective may change the current folder
-        self.lock = FolderLock(self.path)
+        self.lock = FolderLock(self.path, wait)
         self._history: int | None = None
         self._journal: Journal | None = None
 
     @classmethod
     def create(
-        cls, path: str | Path, settings: Mapping[str, Any], files: Mapping[str, str] | None = None
+        cls,
+        path: str | Path,
+        settings: Mapping[str, Any],
+        files: Mapping[str, str] | None = None,
+        wait: float | None = None,
     ) -> RunFolder:
         """Make the folder, with settings, files that belong to them, and environment; a used one is left alone."""
         path = Path(path)
         require_unused(path)
         with file_errors(f"cannot make the folder {path}"):
             path.mkdir(parents=True, exist_ok=True)
-        folder = cls(path)
+        folder = cls(path, wait)
         try:
             require_unused(path)  # again: another process may have had the lock
             _remove_temporaries(path)
@@ -87,11 +91,11 @@ class RunFolder(Closing):
         return folder
 
     @classmethod
-    def reopen(cls, path: str | Path) -> RunFolder:
-        """Take hold of a run folder to go on with it."""
+    def reopen(cls, path: str | Path, wait: float | None = None) -> RunFolder:
+        """Take hold of a run folder to go on with it; `wait` so many seconds for another process to end."""
         path = Path(path)
         require_run_folder(path)
-        folder = cls(path)
+        folder = cls(path, wait)
         _remove_temporaries(path)
         return folder
 

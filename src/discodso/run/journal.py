@@ -19,7 +19,8 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,9 @@ from typing import Any
 import numpy as np
 
 from discodso.base.arrays import Floats
+from discodso.base.errors import InvalidDesignError
 from discodso.base.files import Closing, file_errors, open_plain, read_plain
-from discodso.run.objective_calls import Answer, Rows
+from discodso.run.objective_calls import Answer, Outcome, Rows
 from discodso.space.design import Design
 
 JOURNAL = "journal.jsonl"
@@ -198,7 +200,7 @@ def answer_of(entry: Mapping[str, Any]) -> Answer:
     )
 
 
-def _is_sound(entry: Mapping[str, Any]) -> bool:
+def is_sound(entry: Mapping[str, Any]) -> bool:
     """Whether an entry says what came of some calls; a stranger may have made a line whose checksum fits."""
     try:
         answer = answer_of(entry)
@@ -208,6 +210,32 @@ def _is_sound(entry: Mapping[str, Any]) -> bool:
     whole = all(own is None or own.shape[: len(shape)] == shape for own in more)
     named = answer.violations is None or answer.violations.shape[1:] == (len(answer.requirements),)
     return type(entry.get("first")) is int and len(shape) == 1 and whole and named
+
+
+def entries_of(path: Path) -> list[dict[str, Any]]:
+    """The entries of a journal, which may be growing; none if there is no such file."""
+    try:
+        lines = read_plain(path).split(b"\n")
+    except FileNotFoundError:
+        return []
+    found: list[dict[str, Any]] = []
+    for line in lines:
+        if (entry := read_line(line)) is not None:
+            found.append(entry)
+            if entry.get("forget"):
+                found.clear()
+    return found
+
+
+def written_designs(path: Path) -> Iterator[tuple[int, Design, Outcome]]:
+    """The designs that a journal has written out: the number of the call, the design, what came of it."""
+    for entry in entries_of(path):
+        if entry.get("part") != SEARCH or not isinstance(entry.get("designs"), list) or not is_sound(entry):
+            continue
+        answer = answer_of(entry)
+        for row, data in enumerate(entry["designs"][: len(answer.rewards)]):
+            with suppress(InvalidDesignError):
+                yield int(entry["first"]) + row, Design.from_dict(data), answer.outcome(row)
 
 
 @dataclass(frozen=True)
@@ -227,7 +255,7 @@ class Ledger:
     @classmethod
     def of(cls, journal: Journal, part: str) -> Ledger:
         """That part of a journal; where it has answers of the same call twice, the later one counts."""
-        own = (entry for entry in journal.entries if entry.get("part") == part and _is_sound(entry))
+        own = (entry for entry in journal.entries if entry.get("part") == part and is_sound(entry))
         return cls(journal, part, {entry["first"]: entry for entry in own})
 
     @property

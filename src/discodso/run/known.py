@@ -7,8 +7,8 @@ A file is CSV with one row for each design and a header:
     "{""tokens"": [""x""], ""values"": [null]}",,raised ValueError: no power,,17,x
 
 `design` is JSON, or the text that a design is printed as. A row without a reward has an error, what happened to
-it. `violation.NAME` is by how much a requirement is broken, `weight` the evidence behind a reward. Other columns
-are for people.
+it. `goal.NAME` are the values of several objectives, in place of a reward, `violation.NAME` is by how much a
+requirement is broken, `weight` the evidence behind a reward. Other columns are for people.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import io
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,15 +27,17 @@ from discodso.base.checks import is_number
 from discodso.base.errors import DeclarationError, DiscodsoError, InvalidDesignError
 from discodso.base.files import FileError, file_errors, read_plain
 from discodso.run.folder import KNOWN, best_designs, read_top, require_run_folder
-from discodso.run.objective_calls import Answer, Outcome, Rated
+from discodso.run.journal import JOURNAL, written_designs
+from discodso.run.objective_calls import Measured, Outcome, Rated, outcome_of
 from discodso.run.result import Scored
+from discodso.run.task import Task
 from discodso.space.design import Design, DesignBatch
 from discodso.space.design_text import design_of_text
 from discodso.space.replay import replay
 from discodso.space.space import Space
 
 __all__ = ["KNOWN", "KnownDesign", "encoded", "first_designs", "known_designs"]
-_VIOLATION = "violation."
+_VIOLATION, _GOAL = "violation.", "goal."
 _ONLY_ONE = "violation"  # name of a requirement that has none
 _CELL = 10_000_000  # characters of a cell at most
 
@@ -46,12 +48,12 @@ class KnownDesign:
 
     Attributes:
         design: or the text of one, until its space is known.
-        outcome: None for one that is to be evaluated.
+        outcome: None for one that is to be evaluated; `Measured` where its objectives have names or an order.
         where: for errors, such as "lab.csv, row 3".
     """
 
     design: Design | str
-    outcome: Outcome | None
+    outcome: Outcome | Measured | None
     where: str
 
 
@@ -67,8 +69,11 @@ def known_designs(given: Any) -> tuple[KnownDesign, ...]:
         elif isinstance(item, (str, Path)):
             found += read_known(Path(item))
         elif isinstance(item, Scored):
-            found.append(KnownDesign(item.design, _outcome_of(item), where))
+            found.append(KnownDesign(item.design, _in_order(_outcome_of(item)), where))
         elif isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], (Design, str)):
+            if isinstance(item[1], (tuple, list, Mapping)):
+                found.append(KnownDesign(item[0], Measured(item[1]), where))
+                continue
             if not is_number(item[1]):
                 raise DeclarationError(f"{where}: the reward must be a finite number, got {item[1]!r:.60}")
             found.append(KnownDesign(item[0], float(item[1]), where))
@@ -107,18 +112,23 @@ def read_known(path: Path) -> tuple[KnownDesign, ...]:
     if path.is_dir():
         found = enumerate(designs_of_run(path), start=1)
         return tuple(
-            KnownDesign(own, outcome, f"{path}, design {place}") for place, (own, outcome, _) in found
+            KnownDesign(own, _in_order(outcome), f"{path}, design {place}")
+            for place, (own, outcome, _) in found
         )
     return tuple(KnownDesign(text, _outcome(cells, where), where) for text, cells, where in _rows(path))
 
 
 def designs_of_run(folder: Path) -> list[tuple[Design, Outcome, int | None]]:
-    """The best designs of the run in a folder, what came of each, and the number of its call."""
+    """The designs of the run in a folder, what came of each, and the number of its call, None if it was known.
+
+    These are all whose evaluation took long enough to be written down by itself, and the best of the others.
+    """
     require_run_folder(folder)
-    return [
-        (scored.design, _outcome_of(scored), scored.call or None)
-        for scored in best_designs(read_top(folder) or {})
-    ]
+    found = {call: (design, outcome) for call, design, outcome in written_designs(folder / JOURNAL)}
+    best = best_designs(read_top(folder) or {})
+    others = [scored for scored in best if scored.call not in found]
+    ranked = [(scored.design, _outcome_of(scored), scored.call or None) for scored in others]
+    return [*ranked, *((design, outcome, call) for call, (design, outcome) in sorted(found.items()))]
 
 
 def _rows(path: Path) -> list[tuple[str, dict[str, str], str]]:
@@ -148,7 +158,7 @@ def _rows(path: Path) -> list[tuple[str, dict[str, str], str]]:
     return found
 
 
-def _outcome(cells: dict[str, str], where: str) -> Outcome:
+def _outcome(cells: dict[str, str], where: str) -> Outcome | Measured:
     """What came of the design of a row."""
     text, error = cells.get("reward", ""), cells.get("error", "")
     named = {key.removeprefix(_VIOLATION): cell for key, cell in cells.items() if key.startswith(_VIOLATION)}
@@ -158,6 +168,10 @@ def _outcome(cells: dict[str, str], where: str) -> Outcome:
     weight = _number("weight", cells["weight"], where) if cells.get("weight") else None
     if weight is not None and weight <= 0:
         raise FileError(f"{where}: weight must be above 0, got {weight:g}")
+    goals = {key.removeprefix(_GOAL): cell for key, cell in cells.items() if key.startswith(_GOAL) and cell}
+    if goals:
+        numbers = {name: _number(f"{_GOAL}{name}", cell, where) for name, cell in goals.items()}
+        return Measured(numbers, weights=weight, violation=broken or None)
     if not text and any(broken.values()):
         return Rated(math.nan, broken, weight=weight)
     if not text and error:
@@ -187,6 +201,13 @@ def _outcome_of(scored: Scored) -> Outcome:
     return scored.reward if plain else Rated(scored.reward, broken, weight=weight, goals=scored.goals)
 
 
+def _in_order(outcome: Outcome) -> Outcome | Measured:
+    """An outcome of a run with several objectives as one that any task can be asked about."""
+    if not isinstance(outcome, Rated) or not outcome.goals:
+        return outcome
+    return Measured(outcome.goals, weights=outcome.weight, violation=outcome.broken)
+
+
 def encoded(space: Space, known: Sequence[KnownDesign]) -> DesignBatch:
     """Designs as a batch of a space; one that does not belong to it is named with its place."""
     designs: list[Design] = []
@@ -208,21 +229,33 @@ def encoded(space: Space, known: Sequence[KnownDesign]) -> DesignBatch:
     return batch
 
 
-def answer_of_known(known: Sequence[KnownDesign]) -> Answer:
-    """What came of known designs."""
-    return Answer.of_outcomes([own.outcome for own in known if own.outcome is not None])
+def outcomes_of(task: Task, known: Sequence[KnownDesign]) -> list[Outcome]:
+    """What came of known designs of a task."""
+    found: list[Outcome] = []
+    for own in known:
+        outcome = own.outcome
+        if isinstance(outcome, float) and task.objectives:
+            outcome = Measured(outcome)
+        if isinstance(outcome, Measured):
+            outcome = outcome_of(task, outcome)
+            if isinstance(outcome, str):
+                raise DeclarationError(f"{own.where}: the reward was {outcome.removeprefix('returned ')}")
+        assert outcome is not None
+        found.append(outcome)
+    return found
 
 
-def csv_of_known(known: Sequence[KnownDesign], designs: Sequence[Design]) -> str:
+def csv_of_known(task: Task, known: Sequence[KnownDesign], designs: Sequence[Design]) -> str:
     """A file for the folder of the run that begins with these."""
-    outcomes = [own.outcome for own in known if own.outcome is not None]
-    return csv_of((design, outcome, None) for design, outcome in zip(designs, outcomes, strict=True))
+    rows = zip(designs, outcomes_of(task, known), strict=True)
+    return csv_of(((design, outcome, None) for design, outcome in rows), task.objectives)
 
 
 def csv_of(rows: Iterable[tuple[Design, Outcome, int | None]], objectives: Sequence[Any] = ()) -> str:
     """Designs, what came of each, and the number of its call, as a file that can be read again.
 
-    Several objectives have a column each; no search takes them as known.
+    Args:
+        objectives: names of several.
     """
     rows = list(rows)
     rated = [outcome for _, outcome, _ in rows if isinstance(outcome, Rated)]
@@ -230,8 +263,8 @@ def csv_of(rows: Iterable[tuple[Design, Outcome, int | None]], objectives: Seque
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     weighed = any(outcome.weight is not None for outcome in rated)
-    columns = [*(f"{_VIOLATION}{name}" for name in names), *(["weight"] if weighed else [])]
-    columns += [f"goal.{name}" for name in objectives]
+    goals = [f"{_GOAL}{name}" for name in objectives]
+    columns = [*goals, *(f"{_VIOLATION}{name}" for name in names), *(["weight"] if weighed else [])]
     writer.writerow(["call", "reward", *columns, "error", "text", "design"])
     for design, outcome, call in rows:
         broken = outcome.broken or {} if isinstance(outcome, Rated) else {}
@@ -243,8 +276,8 @@ def csv_of(rows: Iterable[tuple[Design, Outcome, int | None]], objectives: Seque
         more = [_exact(broken[name]) if name in broken else "" for name in names]
         if weighed:
             more.append(_exact(outcome.weight or 1.0) if isinstance(outcome, Rated) else "")
-        goals = outcome.goals if isinstance(outcome, Rated) else ()
-        more += [_exact(goal) for goal in goals] if len(goals) == len(objectives) else [""] * len(objectives)
+        own = outcome.goals if isinstance(outcome, Rated) else ()
+        more = [*([_exact(goal) for goal in own] if len(own) == len(goals) else [""] * len(goals)), *more]
         error = outcome if isinstance(outcome, str) else ""
         words = str(design).strip("⟨⟩")
         writer.writerow(

@@ -152,16 +152,12 @@ class Loop:
         if isinstance(self.method, Searching):
             name = type(self.method).__name__
             raise DeclarationError(f"known designs are for methods that are told rewards, and {name} is not")
-        if isinstance(self.ranking, Front):
-            count = len(self.task.objectives)
-            what = "give them as initial_designs, which are evaluated"
-            raise DeclarationError(f"known designs are for one objective, and the task has {count}; {what}")
         failed = np.isin(np.arange(len(designs)), list(answer.reasons))
         rewards = np.where(failed, self.task.worst_reward, answer.rewards)
         calls, all_new = np.zeros(len(designs), np.int64), np.ones(len(designs), np.bool_)
         evaluation = Evaluation(designs, rewards, calls, failed, (), False, answer, True)
-        self.ranking.add(designs, evaluation.usable, calls, answer.weights, answer.violation)
-        self._shown_best = self.ranking.best
+        self._rank(evaluation)
+        self._shown_best, self._grown = self.ranking.best, False
         self.method.tell(*self._told(designs, all_new, evaluation))
 
     # --------------------------------------------------------------------------------------------- the loop
@@ -181,6 +177,10 @@ class Loop:
                 stop, detail = self._confirm() or (stop, detail)
         if (words := self.waiting.words) and task.refine is None:
             self.callbacks("note", words)
+        return self.end(stop, detail)
+
+    def end(self, stop: StopReason, detail: str) -> Result:
+        """What was found, which the folder then has as the end of the run."""
         result = self.result(stop, detail)
         if self.folder is not None:
             self._write_top(self.folder, result.to_dict(history=False))

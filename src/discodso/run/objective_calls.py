@@ -262,6 +262,20 @@ class Answer:
             found[:, [names.index(name) for name in self.requirements]] = self.violations
         return found
 
+    def outcome(self, row: int) -> Outcome:
+        """What came of one design."""
+        if row in self.reasons:
+            return self.reasons[row]
+        reward = float(self.rewards[row])
+        if self.weights is None and self.violations is None and self.goals is None:
+            return reward
+        broken = None
+        if self.violations is not None:
+            broken = dict(zip(self.requirements, self.violations[row].tolist(), strict=True))
+        weight = None if self.weights is None else float(self.weights[row])
+        goals = () if self.goals is None else tuple(self.goals[row].tolist())
+        return Rated(reward, broken, weight=weight, goals=goals)
+
     @classmethod
     def failed(cls, count: int, reason: str, broken: bool = False) -> Answer:
         """All designs failed for one reason."""
@@ -360,7 +374,7 @@ def call_objective(task: Task, design: Design, seed: int | None, limit: float | 
         return f"took longer than {limit:g} s" if outcome is None else outcome
     assert task.objective is not None
     try:
-        return _as_outcome(task, task.objective(design, *(() if seed is None else (seed,))))
+        return outcome_of(task, task.objective(design, *(() if seed is None else (seed,))))
     except (Exception, SystemExit) as error:
         return f"raised {describe(error)}"
 
@@ -480,7 +494,7 @@ def _as_goals(task: Task, measured: Measured, count: int) -> Answer:
     return Answer(task.signs[0] * goals[:, 0], reasons, goals=goals)
 
 
-def _as_outcome(task: Task, value: Any) -> Outcome:
+def outcome_of(task: Task, value: Any) -> Outcome:
     """What the objective returned for a design, or what is wrong with it."""
     several = len(task.objectives) > 0
     if not isinstance(value, Measured):

@@ -37,6 +37,18 @@ def prepared(settings: Any, task: Task) -> Prepared:
 
 def require_sound(task: Task) -> None:
     """Look at a task before anything is spent, by what costs no objective call: what it takes, its own rules."""
+    if task.called is not None:
+        _require_arguments(task)
+    space = task.space
+    rules: tuple[Rule, ...] = (*space.constraints, *space.priors, space.bounds)
+    own = [rule for rule in rules if not type(rule).__module__.startswith("discodso.")]
+    try:
+        try_rules(space, own)
+    except AssertionError as error:
+        raise DeclarationError(f"the task cannot be searched: {error}") from None
+
+
+def _require_arguments(task: Task) -> None:
     given = ["a batch of designs" if task.batch_objective else "a design", "seeds"][: 1 + task.stochastic]
     try:
         signature = inspect.signature(task.called)
@@ -47,13 +59,6 @@ def require_sound(task: Task) -> None:
             signature.bind(*given)
     except TypeError as error:
         raise DeclarationError(f"the objective must take {' and '.join(given)}: {error}") from None
-    space = task.space
-    rules: tuple[Rule, ...] = (*space.constraints, *space.priors, space.bounds)
-    own = [rule for rule in rules if not type(rule).__module__.startswith("discodso.")]
-    try:
-        try_rules(space, own)
-    except AssertionError as error:
-        raise DeclarationError(f"the task cannot be searched: {error}") from None
 
 
 def _prepare(settings: Any, given: Any, stack: ExitStack, clock: Clock) -> Prepared:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,15 @@ from discodso.run.identity import identity
 from discodso.run.kinds import Outcome, Prepared
 from discodso.run.known import (
     KNOWN,
-    answer_of_known,
     csv_of_known,
     encoded,
     first_designs,
     known_designs,
     numbered,
+    outcomes_of,
 )
 from discodso.run.loop import Loop, Pending
+from discodso.run.objective_calls import Answer
 from discodso.run.plan import Limits, Plan
 from discodso.run.python_tasks import PythonOptions
 from discodso.run.result import Result
@@ -166,20 +167,63 @@ def start(
         clock: of the run, if it has begun already.
         force: see `resume`.
     """
-    with endings_interrupt():
-        return _start(settings, out, resume, callback, executor, introduce, clock, force)
+    with (
+        endings_interrupt(),
+        opened(
+            settings,
+            out=out,
+            resume=resume,
+            callback=callback,
+            executor=executor,
+            introduce=introduce,
+            clock=clock,
+            force=force,
+        ) as run,
+    ):
+        result = run.loop.execute(run.pending, run.resumed)
+        return Outcome(result, run.loop.space, run.prepared.finish(result, run.path), run.note)
 
 
-def _start(
+@dataclass(frozen=True)
+class Opened:
+    """A run that is about to begin, or to go on.
+
+    Attributes:
+        loop: of the search.
+        pending, resumed: what it has to do first, and whether it goes on from a checkpoint.
+        prepared: by the kind of task.
+        path: of its folder, None if it has none.
+        note: see `Outcome`.
+    """
+
+    loop: Loop
+    pending: Pending
+    resumed: bool
+    prepared: Prepared
+    path: Path | None
+    note: str
+
+
+@contextmanager
+def opened(
     settings: RunSettings,
-    out: str | Path | None,
-    resume: bool,
-    callback: Any,
-    executor: Executor | None,
-    introduce: Callable[[Sequence[Any]], None] | None,
-    clock: Clock | None,
-    force: bool,
-) -> Outcome:
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    callback: Any = None,
+    executor: Executor | None = None,
+    introduce: Callable[[Sequence[Any]], None] | None = None,
+    clock: Clock | None = None,
+    force: bool = False,
+    queue: bool = False,
+    wait: float | None = None,
+) -> Iterator[Opened]:
+    """All that a run needs before its first step; closed at the end.
+
+    Args:
+        queue: designs are handed out and told from outside; see `Queue`.
+        wait: seconds until a folder is given up that another process works in.
+    """
     require_one_of("preset", settings.preset, PRESETS)
     kind = settings.kind
     settings = replace(settings, task=kind.whole(settings.task))
@@ -201,7 +245,9 @@ def _start(
         method = _method(settings, prepared)
         own = settings.method is None and settings.preset == "default"
         _require_several(task, method, prepared.plan)
-        plan = prepared.plan.confirming_noise(task.noisy and own and not task.objectives)
+        plan = prepared.plan.confirming_noise(task.noisy and own and not queue and not task.objectives)
+        if queue:
+            plan = replace(plan, asynchronous=True)
         if plan.confirm_calls and not task.noisy:
             raise DeclarationError(
                 "confirm_calls is for tasks whose rewards are noisy: stochastic=True and not repeatable"
@@ -212,10 +258,14 @@ def _start(
             settings = replace(settings, initial_designs=tuple(first))
             pending = Pending(first)
         known = encoded(task.space, settings.known)
-        if executor is None:
+        if executor is None and not queue:
             made = make_executor(**asdict(settings.executor))
             executor = None if made is None else stack.enter_context(closing(made))
-        if plan.asynchronous and executor is None:
+        if task.outside and not queue:
+            raise DeclarationError(
+                f"{task.name} has no objective; run it by `discodso ask` and `discodso tell`"
+            )
+        if plan.asynchronous and executor is None and not queue:
             raise SettingsError("asynchronous=True needs workers; give an executor, such as Processes(8)")
         if introduce is not None:
             introduce(prepared.introduction())
@@ -223,25 +273,25 @@ def _start(
             callbacks("standing", prepared.standing)
         record = settings.record()
         record["run"]["confirm_calls"] = plan.confirm_calls  # as it was chosen, and so is the method
+        record["run"]["asynchronous"] = plan.asynchronous
         record["method"] = settings.method_table(method)
         files = {}
         if settings.known:
-            record["run"]["known"], files[KNOWN] = KNOWN, csv_of_known(settings.known, known)
+            record["run"]["known"], files[KNOWN] = KNOWN, csv_of_known(task, settings.known, known)
         which = identity(task, record)
         kind_of_loop = AsynchronousLoop if plan.asynchronous else Loop
         loop = kind_of_loop(task, method, plan, callbacks, executor, clock, prepared.reserve, which)
         path: Path | None = None
         if out is not None:
-            folder = RunFolder.reopen(out) if resume else RunFolder.create(out, record, files)
+            folder = RunFolder.reopen(out, wait) if resume else RunFolder.create(out, record, files, wait)
             path = stack.enter_context(folder).path
             loop.write_to(folder)
             if resume:
                 pending, resumed, note = _restored(loop, folder, pending, force)
                 folder.write_settings(record)
         if settings.known and not resumed:
-            loop.know(known, answer_of_known(settings.known))
-        result = loop.execute(pending, resumed)
-        return Outcome(result, task.space, prepared.finish(result, path), note)
+            loop.know(known, Answer.of_outcomes(outcomes_of(task, settings.known)))
+        yield Opened(loop, pending, resumed, prepared, path, note)
 
 
 def _restored(loop: Loop, folder: RunFolder, pending: Pending, force: bool) -> tuple[Pending, bool, str]:

@@ -51,6 +51,8 @@ class Task:
         repeatable: of a stochastic objective, whether a design gets the same reward each time all the same, as
             where all designs meet the same random events. Where a design was rated with less evidence at one time
             (see `Measured`), the reward with more of it counts.
+        outside: there is no objective: rewards come from a laboratory or another program, by `Queue`, or by
+            `discodso ask` and `discodso tell`.
         worst_reward: what a failed evaluation counts as; -inf keeps it out of the averages.
         name: for reports.
         objectives: names of several objectives, whose values the objective then returns, as a sequence in this
@@ -89,6 +91,7 @@ class Task:
     objectives: Sequence[str] = ()
     directions: Sequence[str] = ()
     reference: Sequence[float] | None = None
+    outside: bool = False
 
     @property
     def signs(self) -> Floats:
@@ -108,8 +111,13 @@ class Task:
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):
             raise DeclarationError(f"space must be a Space, got {self.space!r}")
-        if self.objective is None and self.batch_objective is None:
-            raise DeclarationError("a task needs an objective or a batch_objective")
+        none = self.objective is None and self.batch_objective is None
+        if none and not self.outside:
+            raise DeclarationError(
+                "a task needs an objective or a batch_objective, or outside=True for neither"
+            )
+        if self.outside and not none:
+            raise DeclarationError("a task has an objective, or outside=True if rewards come by ask and tell")
         if not all(f is None or callable(f) for f in (self.objective, self.batch_objective)):
             raise DeclarationError("objective and batch_objective must be functions")
         if self.refine is not None and (not callable(self.refine) or self.stochastic):

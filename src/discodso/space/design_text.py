@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from discodso.base.errors import DiscodsoError, InvalidDesignError
-from discodso.space.design import Design
+from discodso.space.design import Design, format_token, nested
 from discodso.space.space import Space
 from discodso.space.tokens import Token
 from discodso.space.values import Choice, Integer
@@ -29,6 +29,15 @@ def design_of_text(text: str, space: Space) -> Design:
     if text.startswith("{"):
         return Design.from_json(text)
     return Design.of(*_Reader(text, space).parts())
+
+
+def exact_text(design: Design) -> str:
+    """A design as text that gives it back to the last bit, but for options that are printed alike."""
+    if design.arities and design.children is not None:
+        return nested(design, design.arities, "")
+    return " ".join(
+        format_token(name, entry, "") for name, entry in zip(design.tokens, design.values, strict=True)
+    )
 
 
 class _Reader:

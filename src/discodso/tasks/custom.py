@@ -15,6 +15,7 @@ from discodso.run.kinds import Kind, Prepared
 from discodso.run.loading import load_module
 from discodso.run.python_tasks import prepared
 from discodso.run.task import Task
+from discodso.space.space import Space
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class CustomOptions:
 
 
 def load_task(name: str, path: str | None = None, arguments: dict[str, Any] | None = None) -> Task:
-    """A task by "module:attribute": a Task, or a function that returns one.
+    """A task by "module:attribute": a Task, a Space for one without an objective, or a function that returns one.
 
     Args:
         path: folder to import the module from; the current one by default.
@@ -43,7 +44,7 @@ def load_task(name: str, path: str | None = None, arguments: dict[str, Any] | No
         found: Any = load_module(module_name, path or ".")
         for part in attribute.split("."):
             found = getattr(found, part)
-        if not isinstance(found, Task) and callable(found):
+        if not isinstance(found, (Task, Space)) and callable(found):
             found = found(**(arguments or {}))
         elif arguments:
             raise DeclarationError(f"{name} is a task and takes no arguments; name a function that makes one")
@@ -52,8 +53,12 @@ def load_task(name: str, path: str | None = None, arguments: dict[str, Any] | No
     except (Exception, SystemExit) as error:  # a script may end itself when it is imported
         what = f"{type(error).__name__}: {error}".splitlines()[0]
         raise DeclarationError(f"the task {name} cannot be loaded: {what}") from None
+    if isinstance(found, Space):
+        return Task(found, outside=True, name=attribute)
     if not isinstance(found, Task):
-        raise DeclarationError(f"{name} must be a Task or a function that returns one, got {found!r:.60}")
+        raise DeclarationError(
+            f"{name} must be a Task, a Space or a function that returns one, got {found!r:.60}"
+        )
     return found
 
 
