@@ -68,6 +68,7 @@ def test_laws_of_a_few_terms_are_found_with_every_seed(formula, seed):
         ("x1 * sqrt(x2**2 + x3**2 + x4**2)", 4, -3.0),  # a factor beside what is no product
         ("x1 / (1 + 9 * exp(-x2 * x3))", 3, 0.5),  # an exponential of two inputs below a line
         ("1 / (exp((x1 - x2) / x3) + 1)", 3, 0.5),
+        ("5 * x4 + x1 * exp(-x2 * x3)", 4, 0.5),  # one that an input hides
         ("x1**3 * exp(-x1) * (2 * sin(x1) + sin(3 * x1) - sin(5 * x1)) * (x2 - 5)", 2, 0.0),
         ("3 * exp(-2 * (x1 - 0.6)**2) + 2 * exp(-5 * (x1 - 2)**2)", 1, 0.0),  # two bells
         ("((x1 - 1)**4 + x2) / ((x2 - 2)**4 + 10)", 2, 0.0),

@@ -272,24 +272,44 @@ def grow(search: Rating, limit: int) -> None:
     views.sort(key=lambda view: not view.products)
     end = min(limit, search.calls + int(_GROWTH * setting.budget))
     for place, view in enumerate(views):
-        rest, roots, fixed, _ = search.target(view)
-        if not rest @ rest > EXACT:
-            continue
         part_of = 2 if view.products else len(views) - place
-        last = search.calls + (end - search.calls) // part_of
-        look = sweeps.saturations if view.products else sweeps.growths
-        starts = look(setting.columns, rest, roots, fixed)
-        found: list[tuple[float, Part]] = []
-        while search.calls < last and (start := next(starts, None)) is not None:
-            search.spend(view, start.calls)
-            if start.part is not None:
-                found.append((start.share, start.part))
-        for _, part in sorted(found, key=lambda one: -one[0])[:_BEST_GROWTHS]:
-            _beside(search, view, [], part, limit)
-            if not view.products and part[0][0] != EXP:
-                factor = part[0][1] if part[0][0] == MUL else part[0][-1]
-                _beside(search, view, [[factor] if part[0][0] == MUL else [INV, factor]], part, limit)
+        _grow_one(search, view, [], search.calls + (end - search.calls) // part_of, limit)
+    inputs = [[COLUMN + i] for i in range(len(setting.columns))]
+    squares = [[N2, *own] for own in inputs] if N2 in setting.operators else []
+    terms = next((own for own in ([*inputs, *squares], inputs) if len(own) < trees.MOST_TERMS), [])
+    if len(inputs) > 1 and terms:  # of which one may hide an exponential of others
+        _grow_one(
+            search, search.views[0], terms, min(limit, search.calls + int(_GROWTH * setting.budget)), limit
+        )
     search.rewrite(limit)
+
+
+def _grow_one(search: Rating, view: View, terms: list[list[int]], last: int, limit: int) -> None:
+    """Offer the exponentials that explain most of what terms leave of a view, with each of these and with all."""
+    rest, roots, fixed, _ = search.target(view)
+    if terms:
+        with np.errstate(all="ignore"):
+            table = np.array([search.values(codes) for codes in terms]) * roots
+        if not np.isfinite(table).all():
+            return
+        fixed = np.linalg.qr(np.concatenate((fixed, table)).T)[0].T
+        rest = rest - (fixed @ rest) @ fixed
+    if not rest @ rest > EXACT:
+        return
+    look = sweeps.saturations if view.products else sweeps.growths
+    starts = look(search.setting.columns, rest, roots, fixed)
+    found: list[tuple[float, Part]] = []
+    while search.calls < last and (start := next(starts, None)) is not None:
+        search.spend(view, start.calls)
+        if start.part is not None:
+            found.append((start.share, start.part))
+    for _, part in sorted(found, key=lambda one: -one[0])[:_BEST_GROWTHS]:
+        beside = [*([own] for own in terms), terms]
+        if not terms and not view.products and part[0][0] != EXP:
+            factor = part[0][1] if part[0][0] == MUL else part[0][-1]
+            beside.append([[factor] if part[0][0] == MUL else [INV, factor]])
+        for others in beside:
+            _beside(search, view, others, part, limit)
 
 
 def sweep(search: Rating, limit: int) -> None:
