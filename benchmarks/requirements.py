@@ -28,7 +28,7 @@ from harness import Benchmark, Key, Record, grid, main, shown
 
 from discodso import Design, DesignBatch, Measured, Space, Task, search
 
-SEEDS, TPE_SEEDS = 10, 5
+SEEDS, TPE_SEEDS = 4, 1
 CALLS = 1_000
 PROBLEMS = ("mirror", "ladder")
 PENALTIES = {"a penalty of 10": 10.0, "a penalty of 1,000": 1_000.0}
