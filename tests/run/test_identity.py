@@ -52,7 +52,9 @@ def test_edited_settings_are_refused_and_limits_are_not(begun):
     settings.write_text(text.replace("batch_size = 50", "batch_size = 40"))
     with pytest.raises(CheckpointError, match=r"method\.batch_size was 50 and is 40"):
         resume(begun, task=TASK)
-    settings.write_text(text.replace("budget = 60", "budget = 120").replace("top = 10", "top = 10"))
+    settings.write_text(
+        text.replace("budget = 60", "budget = 120").replace('on_failure = "stop"', 'on_failure = "continue"')
+    )
     assert comparable(resume(begun, task=TASK)) == whole
 
 

@@ -22,7 +22,7 @@ from discodso.base.files import FileError
 from discodso.cli.main import app
 from discodso.report.folders import read_run
 from discodso.run import queue as queues
-from discodso.run.known import read_known
+from discodso.run.known import known_designs, read_known
 from discodso.run.plan import Plan
 from discodso.run.python_tasks import PythonOptions
 from discodso.run.queue import Queue, pending_in, results_of
@@ -199,7 +199,6 @@ def test_the_budget_and_the_space_are_the_end(tmp_path):
 
 def test_seeds_of_stochastic_tasks_and_known_designs(tmp_path):
     task = Task(SPACE, outside=True, stochastic=True)
-    known = settings(40, task)
     with opened(tmp_path / "run", 40, task) as queue:
         asked = queue.ask(5)
         assert len({own.seed for own in asked}) == 5
@@ -209,6 +208,18 @@ def test_seeds_of_stochastic_tasks_and_known_designs(tmp_path):
     known = RunSettings(PythonOptions("lab"), Plan(5), given=TASK, initial_designs=(good,))
     with Queue(tmp_path / "first", known) as queue:
         assert queue.ask(1)[0].design == good
+    rated = known_designs([(good, 0.5), *((design, near(design)) for design in SPACE.sample(30, seed=2))])
+    before = RunSettings(PythonOptions("lab"), Plan(30), given=TASK, initial_designs=(good,), known=rated)
+    with Queue(tmp_path / "known", before) as queue:
+        assert queue.result.best.call == 0
+        asked = queue.ask(4)
+    with Queue(tmp_path / "known", given=TASK) as queue:
+        queue.tell(results(asked))
+        asked += queue.ask(26)
+        assert (queue.result.best.design, queue.result.best.call) == (good, 0)
+    assert (
+        len({own.design for own in asked} | {own.design for own in rated}) == 61
+    )  # none of them is paid for
 
 
 def test_what_is_no_queue_is_refused(tmp_path):

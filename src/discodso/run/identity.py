@@ -13,7 +13,8 @@ from typing import Any
 from discodso.run.task import Task
 
 # Limits may be others when a run goes on, and so may the place where its designs are evaluated.
-_FREE = {f"run.{name}" for name in ("budget", "time_limit", "patience", "target", "checkpoint_seconds")}
+_LIMITS = ("budget", "time_limit", "patience", "target", "checkpoint_seconds", "on_failure", "retries")
+_FREE = {f"run.{name}" for name in _LIMITS}
 OTHER_OBJECTIVE = "the source of the objective was changed"
 _FREE_TABLES = ("executor", "run.begun")
 
