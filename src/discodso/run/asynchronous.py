@@ -311,6 +311,7 @@ class AsynchronousLoop(Loop):
         ]
         if self.memory is not None:
             self.memory.reserve(designs)
+            self.memory.reserve(gathered)
 
 
 def _rows(designs: DesignBatch, seed: int | None = None) -> Rows:
