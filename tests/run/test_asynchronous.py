@@ -232,8 +232,8 @@ def test_what_it_is_not_for_is_said_in_a_line():
 def test_what_was_told_in_part_is_not_evaluated_again_after_a_kill(tmp_path, method):
     task = Task(Space([Token("a"), Token("b")], FixedSequence(5)), seen_length)
     SEEN.clear()
+    options = {"budget": 32, "method": method, "asynchronous": True, "checkpoint_seconds": 0.0}
     with pytest.raises(Killed):
-        options = {"budget": 32, "method": method, "asynchronous": True, "checkpoint_seconds": 0.0}
         search(task, **options, executor=Dying(4, 5, 17), out=tmp_path / "run")
     again = resume(tmp_path / "run", task=task, executor=Shuffled(4, 6))
     assert again.calls == 32
