@@ -8,7 +8,7 @@ that a kill loses what was under way and nothing else.
 
 Each line is handed to the system at once, and so survives the end of the process. To survive that of the machine
 it is forced onto the disk: after each evaluation of 50 ms and more, and of faster ones so often that this takes a
-fiftieth of the time.
+hundredth of the time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SEARCH, RACE = "search", "race"  # parts of a run whose calls are numbered apart
 _FEW = 8  # numbers that stand as such; more are packed
 _TOLD = 1e-3  # seconds of an evaluation from which on its design is written as well
 _SLOW = 0.05  # seconds of an evaluation from which on each is synced
-_SYNC_SHARE = 50  # so many times as long as a sync takes must lie between two
+_SYNC_SHARE = 100  # so many times as long as a sync takes must lie between two
 _MARKED = 32  # designs of many that a mark looks at, and up to as many more
 _HEAD = len('{"crc":"00000000",')
 
