@@ -22,7 +22,7 @@ from discodso import Design, Task, search
 from discodso.base.statistics import bootstrap_interval
 
 WORKERS = 8
-SEEDS = 20
+SEEDS = 40
 PROBLEMS = ("ladder filter", "mirror", "controller")
 CALLS = (120, 250, 1_000)
 KEYS = [
