@@ -227,14 +227,16 @@ def test_a_stranger_cannot_have_other_files_written_or_read_through_a_run_folder
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("seconds", 10**400), ("top", [{"reward": 10**400}]), ("rows", []), ("known", [[1.0]])],
-    ids=["seconds", "top", "rows", "known"],
+    [("seconds", 10**400), ("top", [{"reward": 10**400}]), ("rows", []), ("known", [[1.0]]), ("step", -1.0)],
+    ids=["seconds", "top", "rows", "known", "step"],
 )
 def test_a_forged_checkpoint_gets_one_line(two_checkpoints, name, value):
     state = from_bytes((two_checkpoints / NAME).read_bytes())
     arrays, data = dict(state.arrays), copy.deepcopy(state.data)
     if name == "known":
         arrays["run/known/rewards"] = np.array(value)
+    elif name == "step":
+        arrays |= {key: np.array(value, np.float32) for key in arrays if key.endswith("/step")}
     else:
         data["run"][name] = value
     (two_checkpoints / NAME).write_bytes(to_bytes(State(arrays, data)))

@@ -7,7 +7,8 @@ class DiscodsoError(Exception):
     """Base of every error of this package; the command line prints it as one line."""
 
     def __str__(self) -> str:
-        words = super().__str__()  # which may quote a file that somebody else has made
+        # It may quote a file that somebody else has made.
+        words = " ".join(super().__str__().splitlines())
         return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
 
 

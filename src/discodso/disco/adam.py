@@ -63,7 +63,7 @@ class Adam:
         for index in sorted({int(key.split("/")[0]) for key in arrays}):
             pair = arrays[f"{index}/exp_avg"], arrays[f"{index}/exp_avg_sq"]
             count = arrays[f"{index}/step"]
-            if not 0 <= index < len(self._parameters) or not np.isfinite(count).all():
+            if not 0 <= index < len(self._parameters) or not (count.shape == () and 1 <= count < np.inf):
                 raise ValueError("an optimiser of another network")
             if any(own.shape != self._parameters[index].shape for own in pair):
                 raise ValueError("an optimiser of another network")
