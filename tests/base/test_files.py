@@ -94,3 +94,8 @@ def test_an_endless_file_is_refused_without_being_read(tmp_path):
         read_plain(path)
     with pytest.raises(FileError, match="has more than 10 bytes"):
         read_plain(Path("/proc/self/status"), 10)  # whose size is not told before
+
+
+def test_a_message_has_one_line_of_limited_length():
+    assert str(FileError("no \r\ncolumn\u2028x")) == "no  column x".replace("  ", " ")
+    assert len(str(FileError("x" * 100_000))) == 4000

@@ -76,7 +76,7 @@ def read_models(path: Path) -> tuple[list[SavedModel], dict[str, Any], list[str]
             raise ValueError("it needs models of the same columns")
         if names is not None and len(names) != len(models[0].expression.columns):
             raise ValueError("it has another number of names than of columns")
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise FileError(f"{path} is damaged: {' '.join(str(error).split()):.200}") from None
     return models, parameters, names
 
