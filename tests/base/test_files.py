@@ -97,5 +97,5 @@ def test_an_endless_file_is_refused_without_being_read(tmp_path):
 
 
 def test_a_message_has_one_line_of_limited_length():
-    assert str(FileError("no \r\ncolumn\u2028x")) == "no  column x".replace("  ", " ")
+    assert str(FileError("no \r\ncolumn\u2028x")) == "no  column x"
     assert len(str(FileError("x" * 100_000))) == 4000
