@@ -246,7 +246,6 @@ class Guard:
             "os.system",
             "os.exec",
             "os.posix_spawn",
-            "os.fork",
             "socket.connect",
         ):
             if event == "subprocess.Popen" and list(arguments[1])[:2] == ["git", "-C"]:
