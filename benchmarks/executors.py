@@ -98,7 +98,7 @@ def ray_nodes(nodes: int) -> Any:
     import ray
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster()
+    cluster: Any = Cluster()
     for _ in range(nodes):
         cluster.add_node(num_cpus=1, include_dashboard=False)
     ray.init(address=cluster.address, log_to_driver=False, configure_logging=False)
