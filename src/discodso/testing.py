@@ -100,6 +100,8 @@ def check_task(task: Task, *, designs: int = 20, seed: int = 0) -> None:
         assert Design.from_json(design.to_json()) == design, f"{design} does not survive JSON"
         broken = space.violations(design)
         assert not broken, f"{design} was drawn under the rules but breaks one: {broken[0]}"
+    if task.outside:
+        return
     first = _rewards(task, batch, seed)
 
     def compare(task: Task, seed: int, message: str) -> None:

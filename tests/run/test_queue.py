@@ -27,6 +27,8 @@ from discodso.run.plan import Plan
 from discodso.run.python_tasks import PythonOptions
 from discodso.run.queue import Queue, pending_in, results_of
 from discodso.run.settings import RunSettings
+from discodso.tasks.custom import load_task
+from discodso.testing import check_task
 
 SPACE = valued_sequence()
 TASK = Task(SPACE, outside=True, name="lab")
@@ -286,6 +288,7 @@ def test_a_run_by_its_commands(lab):
     assert json.loads(command("show", lab / "run", "--json"))["pending"].keys() == {"2", "3"}
     assert command("ask", lab / "run", "--forget", 2).startswith("2\t")
     command("report", lab / "run")
+    check_task(load_task("lab:space", str(lab)))
     assert command("export", lab / "run").splitlines()[1].startswith("1,0.5,,")
 
 
