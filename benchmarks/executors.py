@@ -105,7 +105,8 @@ def ray_nodes(nodes: int) -> Any:
     try:
         yield Ray()
     finally:
-        ray.shutdown()
+        stop: Any = ray.shutdown
+        stop()
         cluster.shutdown()
 
 
