@@ -21,7 +21,7 @@ from typing import Any
 from executors import dask_cluster
 from harness import Benchmark, Key, Record, main
 
-from discodso import Dask, Design, DisCo, OpenSequence, Processes, Space, Task, Threads, Token, search
+from discodso import Dask, Design, DisCo, OpenSequence, Processes, Ray, Space, Task, Threads, Token, search
 
 CALLS = 120
 SPACE = Space([Token("v", range=(0, 1)), Token("w", range=(0, 1)), Token("d")], OpenSequence(1, 6))
@@ -29,9 +29,11 @@ WAYS = (
     "asynchronous, threads",
     "asynchronous, processes",
     "asynchronous, Dask",
+    "asynchronous, Ray",
     "batches, threads",
     "batches, processes",
     "batches, Dask",
+    "batches, Ray",
     "ask(1) / tell(1) by hand, threads",
     "Optuna TPE, n_jobs",
 )
@@ -99,6 +101,10 @@ def run(key: Key) -> Record:
             executor = stack.enter_context(Dask(stack.enter_context(dask_cluster(workers))))
             while executor.workers < workers:
                 time.sleep(0.1)
+        elif "Ray" in way:
+            executor = stack.enter_context(Ray(workers=workers))
+            for started in [executor.submit(time.sleep, 0.5) for _ in range(workers)]:
+                started.result()
         elif "threads" in way and "hand" not in way:
             executor = stack.enter_context(Threads(workers))
         began = time.monotonic()
