@@ -35,7 +35,7 @@ PAPER_SEEDS = range(3)
 DEFAULT_SEEDS = {"CartPole-v1": range(3), "MountainCar-v0": range(10), "Acrobot-v1": range(10)}
 DEFAULT = {
     "CartPole-v1": "--budget 10000",
-    "MountainCar-v0": "--budget 20000 --episodes 200 --common-episodes",
+    "MountainCar-v0": "--budget 100000 --episodes 100 --common-episodes",
     "Acrobot-v1": "--budget 60000 --episodes 600 --set method.restarts.batches=30",
 }
 # Short searches over few episodes find where to look, one over more goes on with the best of them all, and one

@@ -132,7 +132,8 @@ def noisy_reward(design, seed):
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.parametrize("objective", [reward, noisy_reward], ids=["exact", "noisy"])
 def test_a_screened_run_is_the_same_in_parts_and_with_workers(tmp_path, name, objective):
-    noisy, task = objective is noisy_reward, Task(SPACES[name], objective)
+    noisy = objective is noisy_reward
+    task = Task(SPACES[name], objective, stochastic=noisy)
     own = {"seed": 1, "method": preset("default", noisy=noisy, budget=120), "confirm_calls": 0}
     whole = comparable(search(task, budget=120, **own))
     search(task, budget=77, **own, out=tmp_path / "run")

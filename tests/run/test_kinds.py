@@ -70,7 +70,7 @@ OPTIONS = {
     "python": [PythonOptions(), PythonOptions("mine")],
 }
 COMMANDS = {"regression": ("fit",), "policy": ("policy",), "bitstring": ("run", "bitstring")}
-COMMON = {"preset", "changes", "out", "as_json", "events", "tensorboard"}
+COMMON = {"preset", "changes", "out", "known", "initial_designs", "as_json", "events", "tensorboard"}
 OWN = {"regression": {"plot"}, "policy": set(), "bitstring": set()}
 EXAMPLES = [options for all_of in OPTIONS.values() for options in all_of]
 
@@ -146,6 +146,7 @@ def test_resume_has_the_same_limits_in_python_and_on_the_command_line():
         assert f"{each.name}: {declared(each).help}" in resume.__doc__
     assert set(given) == {
         "folder",
+        "force",
         *(each.name for each in fields(Limits)),
         "as_json",
         "events",

@@ -250,7 +250,7 @@ class Evaluator:
         found = {} if ledger is None else ledger.answers(rows, before)
 
         def write(first: int, answer: Answer) -> None:
-            if ledger is not None:
+            if ledger is not None and len(answer.rewards):
                 end = first + len(answer.rewards)
                 own = designs.select(slice(first, end)) if ledger.tells(answer) else ()
                 ledger.add(Rows.of(rows, rows.seeds, first, end), answer, before + first, own)

@@ -55,7 +55,7 @@ def differences(before: Any, now: Mapping[str, Any]) -> list[str]:
     then = then if isinstance(then, Mapping) else {}
     for key in sorted(then.keys() & today.keys()):  # an option that is new was not there before
         free = key in _FREE or any(key.startswith(f"{table}.") for table in _FREE_TABLES)
-        if not free and then[key] != today[key]:
+        if not free and json.loads(then[key]) != json.loads(today[key]):
             found.append(f"{key} was {then[key]:.60} and is {today[key]:.60}")
     return found
 

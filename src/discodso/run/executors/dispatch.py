@@ -194,5 +194,7 @@ def in_order(found: Mapping[int, Answer], count: int) -> Answer:
         if answer.broken:  # as if the batch objective had been called with all designs
             return Answer.failed(count, next(iter(answer.reasons.values())), broken=True)
         answers.append(answer)
+        if not len(answer.rewards):  # there was time for none
+            break
         position += len(answer.rewards)
     return Answer.joined(answers)
