@@ -136,10 +136,11 @@ def summaries(name):
 def test_the_figures_of_the_trees_are_the_committed_ones(environment):
     runs = summaries(f"{environment}-default")
     means = [run["test_mean"] for run in runs]
-    assert len({run["calls"] for run in runs}) == 1
+    calls = max(run["calls"] for run in runs)
+    assert all(run["calls"] == calls or run["stop"] == "patience" for run in runs)
     reached = f"{statistics.fmean(means):.2f}, worst {min(means):.2f}"
     row = readme_row(f"{environment}, tree")
-    assert row[1:4] == [f"{runs[0]['calls']:,}", str(len(runs)), reached]
+    assert row[1:4] == [f"{calls:,}", str(len(runs)), reached]
     table = (ROOT / "results/policies/README.md").read_text()
     paper = {line[-1].split()[0] for line in table_rows(table) if f"[{environment}-" in line[0]}
     assert row[4] == f"paper {paper.pop()}"

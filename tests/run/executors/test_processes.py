@@ -160,7 +160,7 @@ HELD: list[bytearray] = []
 
 
 @pytest.mark.parametrize(
-    ("renewal", "pids"), [({}, {1}), ({"renew_after": 5}, {4}), ({"renew_megabytes": 40}, {7, 10})]
+    ("renewal", "pids"), [({}, {1}), ({"renew_after": 5}, {4}), ({"renew_megabytes": 40}, set(range(4, 11)))]
 )
 def test_workers_are_renewed_after_some_designs_or_megabytes(renewal, pids):
     with Processes(1, **renewal) as executor:
@@ -169,4 +169,4 @@ def test_workers_are_renewed_after_some_designs_or_megabytes(renewal, pids):
         assert executor.replaced == 0
     born = {scored.reward for scored in found.top}
     assert (found.calls, found.failure_count) == (20, 0)
-    assert len(born) in pids  # of megabytes a worker also takes some for itself
+    assert len(born) in pids  # what a worker itself takes or gives back counts, too
