@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from discodso.base.errors import CheckpointError, DeadEndError, DeclarationError, ExecutorError, TrainingError
+from discodso.base.errors import CheckpointError, DeclarationError, ExecutorError
 from discodso.disco.method import Refining, Resumable, Searching
 from discodso.run.evaluation import Evaluation, joined
 from discodso.run.executors.chunks import Chunks
@@ -115,7 +115,7 @@ class AsynchronousLoop(Loop):
         if asked is None:
             self._exhausted = True
             return
-        fresh = np.ones(len(asked), np.bool_) if self.memory is None else self.memory.is_new(asked)
+        fresh = self._fresh(asked)
         self._enqueue(asked.select(fresh))
         if self.memory is not None and not fresh.all():
             known = asked.select(~fresh & self.memory.holds(asked))
@@ -155,25 +155,15 @@ class AsynchronousLoop(Loop):
     def _over(self, pending: Pending) -> StopReason | None:
         return None  # the journal may have more
 
-    def _until_stopped(self, pending: Pending) -> tuple[StopReason, str]:
-        try:
-            self.begin(pending)
-            return self._fly()
-        except KeyboardInterrupt:
-            return StopReason.INTERRUPTED, ""
-        except TrainingError as error:
-            return StopReason.TRAINING, str(error)
-        except DeadEndError as error:
-            if not self.evaluator.calls:
-                raise
-            return StopReason.DEAD_END, str(error)
+    def _evaluate_all(self, pending: Pending) -> tuple[StopReason, str]:
+        self.begin(pending)
+        return self._fly()
 
     def begin(self, pending: Pending) -> None:
         """Take up the run where its checkpoint and its journal leave it."""
         if pending.current is not None:
             first = pending.current
-            fresh = np.ones(len(first), np.bool_) if self.memory is None else self.memory.is_new(first)
-            self._enqueue(first.select(fresh))
+            self._enqueue(first.select(self._fresh(first)))
             self._save(Pending())
         self._replay()
 

@@ -199,28 +199,11 @@ class Loop:
             warnings.warn(f"{share:.1%} of random designs meet {names}: {why}", DeadEndWarning, stacklevel=2)
 
     def _until_stopped(self, pending: Pending) -> tuple[StopReason, str]:
-        """Batch after batch; gives why it ended."""
+        """Search; gives why it ended."""
         try:
             if isinstance(self.method, Searching):
                 return self._search(self.method)
-            while True:
-                asked = self._ask() if pending.current is None else pending.current
-                if asked is None or self._fruitless >= FRUITLESS:
-                    self._save(Pending(asked))
-                    return StopReason.EXHAUSTED, self._exhaustion()
-                fresh = np.ones(len(asked), np.bool_) if self.memory is None else self.memory.is_new(asked)
-                try:
-                    evaluation = self._evaluate(asked, fresh, pending.known)
-                except ExecutorError as error:
-                    self._save(Pending(asked, pending.known))
-                    return StopReason.EXECUTOR, str(error)
-                stop = self._learn(asked, fresh, evaluation) or self._interrupted()
-                due = time.monotonic() - self._saved >= self.plan.checkpoint_seconds
-                if evaluation.complete and (stop is not None or due):
-                    self._save(Pending())
-                if stop is not None:
-                    return stop, self._detail()
-                pending = Pending()
+            return self._evaluate_all(pending)
         except KeyboardInterrupt:
             return StopReason.INTERRUPTED, ""
         except TrainingError as error:
@@ -229,6 +212,31 @@ class Loop:
             if not self.evaluator.calls:
                 raise
             return StopReason.DEAD_END, str(error)
+
+    def _evaluate_all(self, pending: Pending) -> tuple[StopReason, str]:
+        """Batch after batch until a limit is reached."""
+        while True:
+            asked = self._ask() if pending.current is None else pending.current
+            if asked is None or self._fruitless >= FRUITLESS:
+                self._save(Pending(asked))
+                return StopReason.EXHAUSTED, self._exhaustion()
+            fresh = self._fresh(asked)
+            try:
+                evaluation = self._evaluate(asked, fresh, pending.known)
+            except ExecutorError as error:
+                self._save(Pending(asked, pending.known))
+                return StopReason.EXECUTOR, str(error)
+            stop = self._learn(asked, fresh, evaluation) or self._interrupted()
+            due = time.monotonic() - self._saved >= self.plan.checkpoint_seconds
+            if evaluation.complete and (stop is not None or due):
+                self._save(Pending())
+            if stop is not None:
+                return stop, self._detail()
+            pending = Pending()
+
+    def _fresh(self, designs: DesignBatch) -> Bools:
+        """Which designs are to be evaluated: all of them where rewards are noisy."""
+        return np.ones(len(designs), np.bool_) if self.memory is None else self.memory.is_new(designs)
 
     def _search(self, method: Searching) -> tuple[StopReason, str]:
         """Let a method search that rates designs itself, part by part; gives why it ended."""
